@@ -1,0 +1,101 @@
+//! [`Outcome`], the one result algebra, and its renderer for contract v5, the [`Envelope`].
+
+use crate::{ErrorFamily, ToolFailure};
+use serde_json::{Map, Value, json};
+
+/// How a call ended. The envelopes of the four seeds are pure renderers of this (spec/seeds.md D1).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The payload covers what was asked.
+    Complete(Map<String, Value>),
+    /// The payload has named holes (`missing_reasons` is in it).
+    Partial(Map<String, Value>),
+    /// Accepted, still running.
+    Job {
+        /// Job id.
+        job_id: String,
+        /// Where to ask for the state.
+        status_url: String,
+    },
+    /// The call failed.
+    Failed(ToolFailure),
+    /// Not run because an equal call already was.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// Stopped by a gate in front of the market.
+    Blocked(ToolFailure),
+    /// The run ends; never shown to the model as a failure.
+    Abort {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What the model reads for one call, contract v5.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope(pub Value);
+
+impl Envelope {
+    /// Renders an outcome. `tool`, `example` and `received` fill the correction of a failure.
+    pub fn render(outcome: &Outcome, tool: &str, example: &Value, received: &Value) -> Self {
+        Self(match outcome {
+            Outcome::Complete(payload) | Outcome::Partial(payload) => {
+                let mut map = Map::with_capacity(payload.len() + 1);
+                map.insert("success".into(), true.into());
+                map.extend(payload.iter().map(|(k, v)| (k.clone(), v.clone())));
+                Value::Object(map)
+            }
+            Outcome::Job { job_id, status_url } => {
+                json!({"success": true, "job_id": job_id, "state": "accepted", "status_url": status_url})
+            }
+            Outcome::Failed(failure) | Outcome::Blocked(failure) => failed(failure, tool, example, received),
+            Outcome::Skipped { reason } => json!({"success": true, "skipped": true, "reason": reason}),
+            Outcome::Abort { reason } => json!({"success": false, "aborted": true, "reason": reason}),
+        })
+    }
+
+    /// True when the call succeeded.
+    pub fn is_success(&self) -> bool {
+        self.0.get("success") == Some(&Value::Bool(true))
+    }
+
+    /// Wire name of the failure code, if it is a failure.
+    pub fn error_code(&self) -> Option<&str> {
+        self.0.get("error_code").and_then(Value::as_str)
+    }
+
+    /// True for a failure that stays pending in the phase.
+    pub fn is_retryable_failure(&self) -> bool {
+        !self.is_success() && self.0.get("retryable") == Some(&Value::Bool(true))
+    }
+}
+
+fn failed(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) -> Value {
+    let mut correction = Map::new();
+    correction.insert("tool".into(), tool.into());
+    correction.insert("instruction".into(), failure.instruction.as_str().into());
+    correction.insert("valid_arguments_example".into(), example.clone());
+    correction.insert("received_arguments".into(), received.clone());
+    correction.extend(failure.correction.iter().map(|(k, v)| (k.clone(), v.clone())));
+    let mut map = Map::new();
+    map.insert("success".into(), false.into());
+    map.insert("error".into(), failure.message.as_str().into());
+    map.insert("error_code".into(), failure.code.as_str().into());
+    map.insert(
+        "error_family".into(),
+        match failure.code.family() {
+            ErrorFamily::Arguments => "arguments",
+            ErrorFamily::Refused => "refused",
+            ErrorFamily::Environment => "environment",
+        }
+        .into(),
+    );
+    if !failure.code.legacy().is_empty() {
+        map.insert("code_family_legacy".into(), failure.code.legacy().into());
+    }
+    map.insert("retryable".into(), failure.retryable().into());
+    map.insert("correction".into(), correction.into());
+    Value::Object(map)
+}

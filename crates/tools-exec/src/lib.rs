@@ -1,0 +1,40 @@
+//! Account tools and the one order path: ledger, matching, portfolio, execution and control.
+//!
+//! Handlers see the market only through a [`traderharness_market::View`]; this crate opens no file and reads no clock of the host.
+//! Money is exact integers; float arithmetic is denied in the ledger and the matching.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use traderharness_contract::{Family, Handler};
+use traderharness_market::View;
+
+pub mod account;
+pub mod control;
+
+pub use account::{Account, CardLimits};
+pub use control::{Completion, Control, PendingError};
+
+/// The family of account tools.
+#[derive(Debug)]
+pub struct ExecTools;
+
+impl Family for ExecTools {
+    type Ctx<'a> = ExecCtx<'a>;
+}
+
+/// What an account tool may use for one call.
+#[derive(Debug)]
+pub struct ExecCtx<'a> {
+    /// The market at the clock.
+    pub view: View<'a>,
+    /// The account: ledger, fills, orders. Only [`matching`](crate) changes it.
+    pub account: &'a mut Account,
+    /// Limits of the card.
+    pub limits: &'a CardLimits,
+    /// Phase control: open failures, and the completion this call asks for.
+    pub control: &'a mut Control,
+}
+
+/// The tools, in catalog order.
+pub fn tools() -> Vec<Handler<ExecTools>> {
+    vec![]
+}
