@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod clock;
 pub mod code;
 pub mod day;
+mod evidence;
 pub mod mask;
 pub mod money;
 pub mod rules;
