@@ -321,6 +321,11 @@ impl<'a> View<'a> {
         self.ex_events(sec).iter().filter(move |e| e.ex_date.is_some_and(|d| d <= today))
     }
 
+    /// True when the dataset has a table of ex-events, even an empty one.
+    pub fn has_ex_events(&self) -> bool {
+        self.store.parts.ex_events.is_some()
+    }
+
     fn ex_events(&self, sec: SecId) -> &'a [ExEvent] {
         let rows = self.store.ex_by_sec[sec.0 as usize].clone();
         self.store.parts.ex_events.as_ref().map_or(&[], |t| &t[rows.start as usize..rows.end as usize])
