@@ -13,6 +13,7 @@ pub mod mask;
 pub mod money;
 pub mod rules;
 pub mod store;
+pub mod testing;
 pub mod view;
 
 pub use calendar::Calendar;
