@@ -2,7 +2,26 @@
 //!
 //! Handlers see the market only through a [`traderharness_market::View`]; this crate opens no file, reads no clock of the host,
 //! knows no account. One tool is one file: arguments, output, spec, handler, tests.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `lookup` | the security of an argument, as-of of a result |
+//! | `number` | rounding, null with a reason |
+//! | `adjust` | ex-dates: references, adjusted bars, changes |
+//! | `limits` | today's price band |
+//! | `page` | lists in pages, cursors |
+//! | `state` | what a session keeps between calls of one clock or day |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod adjust;
+mod limits;
+mod lookup;
+mod market;
+mod number;
+mod page;
+mod state;
+
+pub use state::MarketState;
 
 use traderharness_contract::{Family, Handler};
 use traderharness_market::View;
@@ -24,11 +43,11 @@ pub struct MarketCtx<'a> {
     pub state: &'a mut MarketState,
 }
 
-/// State of a session's read tools. Holds nothing that the view would not show at its clock.
-#[derive(Debug, Default)]
-pub struct MarketState {}
-
 /// The tools, in catalog order.
 pub fn tools() -> Vec<Handler<MarketTools>> {
-    vec![]
+    vec![
+        // Market.
+        Handler::of::<market::kline::GetKline>(),
+        Handler::of::<market::price::GetStockPrice>(),
+    ]
 }

@@ -1,0 +1,4 @@
+//! Market tools: bars, quotes, companies, breadth, sectors.
+
+pub(crate) mod kline;
+pub(crate) mod price;
