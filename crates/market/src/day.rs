@@ -24,6 +24,17 @@ impl Day {
         Date::new(year, month, day).ok().map(Self::from_date)
     }
 
+    /// Days since the epoch of a date that exists, for constants. Counts from March so that a leap day ends its year.
+    pub(crate) const fn of_civil(year: i32, month: i32, day: i32) -> Self {
+        let shifted = if month <= 2 { year - 1 } else { year };
+        let era = shifted.div_euclid(400);
+        let year_of_era = shifted.rem_euclid(400);
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        // 719,468 days lie between 0000-03-01 and 1970-01-01.
+        Self(era * 146_097 + day_of_era - 719_468)
+    }
+
     fn from_date(date: Date) -> Self {
         Self(date.since(EPOCH).map_or(0, |span| span.get_days()))
     }

@@ -22,6 +22,6 @@ pub use code::{Board, Code};
 pub use day::{Day, Minute, Moment};
 pub use mask::{Mask, MaskConfig, MaskStyle, Unresolved};
 pub use money::{Cash, Price, Rounding, Shares};
-pub use rules::{Band, FeeSchedule, Fees, LotRule, Side};
+pub use rules::{Band, BandFault, FeeSchedule, Fees, LotRule, Side};
 pub use store::{PriceBasis, SecId, Store, StoreError, StoreParts};
-pub use view::{Bar, Bars, Mark, PriceSource, View};
+pub use view::{Bar, Bars, Change, Mark, NoChange, PriceSource, View};

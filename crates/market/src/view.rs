@@ -5,6 +5,11 @@ use crate::store::{Announcement, BarColumns, ExEvent, FundamentalRow, NewsItem, 
 use crate::{Board, Clock, Code, Day, Mask, Minute, PriceBasis, Rounding, SecId, Store};
 use std::ops::Range;
 
+mod band;
+mod change;
+
+pub use change::{Change, NoChange};
+
 /// One bar. `None` = missing or not a finite number in the dataset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {

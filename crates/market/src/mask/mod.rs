@@ -75,6 +75,8 @@ pub const OTHER_CODE: &str = "another code";
 pub struct Mask {
     config: MaskConfig,
     codes: CodeMap,
+    /// Visible name of each security.
+    names: Vec<String>,
 }
 
 impl std::fmt::Debug for Mask {
@@ -88,7 +90,18 @@ impl Mask {
     /// Builds the mask of a run over a store.
     pub fn new(store: &Store, config: MaskConfig) -> Self {
         let codes = CodeMap::new(store.codes(), &config);
-        Self { config, codes }
+        let real = |code: Code| {
+            let table = store.securities()?;
+            table.binary_search_by(|s| s.code.cmp(&code)).ok().map(|i| table[i].name.clone())
+        };
+        let names =
+            (0..store.len() as u32)
+                .map(SecId)
+                .map(|sec| {
+                    if config.entities { label(codes.code(sec)) } else { real(store.codes()[sec.0 as usize]).unwrap_or_default() }
+                })
+                .collect();
+        Self { config, codes, names }
     }
 
     /// What is hidden.
@@ -153,9 +166,9 @@ impl Mask {
         Some(Day::parse(day).ok()?.at(dates::parse_minute(time)?))
     }
 
-    /// Visible name of a security given by code: the neutral label, or `None` when entities are not masked (use the dataset's).
-    pub fn security_name(&self, sec: SecId) -> Option<String> {
-        self.config.entities.then(|| label(self.code(sec)))
+    /// Visible name of a security: the neutral label, or the dataset's name when entities are not masked (empty when it has none).
+    pub fn security_name(&self, sec: SecId) -> &str {
+        &self.names[sec.0 as usize]
     }
 
     /// Visible form of a company name given by the dataset.
@@ -174,6 +187,3 @@ impl Mask {
 fn label(visible: &str) -> String {
     format!("Company {visible}")
 }
-
-#[allow(dead_code, reason = "used by the text masking")]
-fn unused(_: Code) {}
