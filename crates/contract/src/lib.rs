@@ -14,6 +14,8 @@
 //! | [`budget`] | the size budget: paging, compaction, notice |
 //! | [`policy`] | what a card asks of the contract |
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod budget;
 pub mod code;
 pub mod coverage;
