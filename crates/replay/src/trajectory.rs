@@ -1,0 +1,307 @@
+//! The trajectory: everything that happened in a run, one JSON line per event, in order. Same dataset, same card, same
+//! actions: same bytes. So it must never hold a wall-clock value; times that were measured go into a [`TimingLog`] beside it.
+
+use crate::Fingerprint;
+use crate::cassette::{Cut, version};
+use crate::error::RecordingError;
+use crate::jsonl;
+use crate::request::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use traderharness_contract::Envelope;
+
+/// Schema of the records below; stands in the `run_start` record.
+pub const TRAJECTORY_SCHEMA_VERSION: u32 = 1;
+
+/// One event of a run. `Value` fields hold what the owning crate renders; they are kept as they come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Record {
+    /// The first record.
+    RunStart(RunStart),
+    /// A trading day begins.
+    DayStart {
+        /// Day of the run, from 1.
+        day_index: u32,
+        /// Exchange day, YYYY-MM-DD.
+        day: String,
+        /// Account before the day.
+        account: Value,
+    },
+    /// The clock reached a decision point.
+    DecisionPoint {
+        /// Name of the point, e.g. `open_1`.
+        point: String,
+        /// Exchange time, HH:MM.
+        time: String,
+    },
+    /// The environment told the model something: system prompt, memory, day brief, window message.
+    Brief {
+        /// Role the text was sent under.
+        role: String,
+        /// The text.
+        text: String,
+    },
+    /// A model is asked.
+    ModelRequest {
+        /// Who asks.
+        scope: String,
+        /// Number of the call in the run, from 0.
+        step: usize,
+        /// Fingerprint of the request.
+        request_sha256: Fingerprint,
+        /// Messages in the request.
+        messages: usize,
+    },
+    /// A model answered.
+    ModelResponse {
+        /// Who asked.
+        scope: String,
+        /// Number of the call in the run, from 0.
+        step: usize,
+        /// The answer.
+        response: Response,
+    },
+    /// A tool is called, before it runs.
+    ToolCall {
+        /// Id the model gave the call.
+        call_id: String,
+        /// Tool name as the model wrote it.
+        tool: String,
+        /// Arguments as the model wrote them: JSON text, perhaps broken.
+        arguments: String,
+    },
+    /// A tool answered.
+    ToolResult {
+        /// Id the model gave the call.
+        call_id: String,
+        /// Tool name.
+        tool: String,
+        /// Whether it succeeded.
+        success: bool,
+        /// Code of the failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<String>,
+        /// What the model reads.
+        result: Value,
+    },
+    /// An order was accepted or refused, or a conditional order changed.
+    Order {
+        /// The event.
+        event: Value,
+    },
+    /// An order was filled.
+    Fill {
+        /// The event.
+        event: Value,
+    },
+    /// A decision point was completed.
+    Completion {
+        /// Name of the point.
+        point: String,
+        /// Arguments of the completing call, or how the point ended without one.
+        detail: Value,
+    },
+    /// A trading day ended.
+    DayEnd {
+        /// Exchange day, YYYY-MM-DD.
+        day: String,
+        /// Account after the day.
+        account: Value,
+    },
+    /// The last record of a run that came to its end.
+    RunEnd {
+        /// `completed`, `aborted` ...
+        status: String,
+        /// Totals.
+        totals: Value,
+    },
+    /// Something failed outside a tool: a model client, a protocol, a budget.
+    Error {
+        /// Stable code.
+        code: String,
+        /// What happened.
+        message: String,
+        /// Facts.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        detail: Value,
+    },
+}
+
+impl Record {
+    /// The result record of a call, from the envelope the model reads.
+    pub fn tool_result(call_id: impl Into<String>, tool: impl Into<String>, envelope: &Envelope) -> Self {
+        Self::ToolResult {
+            call_id: call_id.into(),
+            tool: tool.into(),
+            success: envelope.is_success(),
+            error_code: envelope.error_code().map(str::to_owned),
+            result: envelope.0.clone(),
+        }
+    }
+}
+
+/// What a run is: everything its bytes depend on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunStart {
+    /// Set by the writer.
+    pub schema_version: u32,
+    /// Contract version, e.g. `v5`.
+    pub contract_version: String,
+    /// Model name.
+    pub model: String,
+    /// Dataset name and digest.
+    pub dataset: crate::cassette::Dataset,
+    /// True when the dataset was generated. Never left out.
+    pub synthetic: bool,
+    /// Card, dates, cash, masks and whatever else the run was set up with.
+    pub run: Map<String, Value>,
+}
+
+/// A record with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Number in the file, from 0, without gaps.
+    pub seq: u64,
+    /// The record.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Writes a trajectory. After [`Trajectory::append`] returns, a kill of the process loses nothing of it.
+#[derive(Debug)]
+pub struct Trajectory {
+    path: PathBuf,
+    file: File,
+    next: u64,
+    sync: bool,
+}
+
+impl Trajectory {
+    /// Starts a new file with its `run_start` record.
+    ///
+    /// # Errors
+    /// [`RecordingError::Io`], also when the file is already there: records are never overwritten.
+    pub fn create(path: impl AsRef<Path>, start: RunStart) -> Result<Self, RecordingError> {
+        let path = path.as_ref().to_owned();
+        let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(RecordingError::io("create", &path))?;
+        let mut trajectory = Self { path, file, next: 0, sync: false };
+        trajectory.append(Record::RunStart(RunStart { schema_version: TRAJECTORY_SCHEMA_VERSION, ..start }))?;
+        Ok(trajectory)
+    }
+
+    /// Goes on with an interrupted file: its whole records stay and come back, a cut line is removed.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn resume(path: impl AsRef<Path>) -> Result<(Self, Vec<Entry>), RecordingError> {
+        let path = path.as_ref().to_owned();
+        let bytes = std::fs::read(&path).map_err(RecordingError::io("read", &path))?;
+        let Recovered { entries, .. } = parse(&path, &bytes)?;
+        let file = jsonl::reopen(&path, &bytes).map_err(RecordingError::io("write", &path))?;
+        let next = entries.len() as u64;
+        Ok((Self { path, file, next, sync: false }, entries))
+    }
+
+    /// Also waits for the disk after every record: slower, safe against a loss of power.
+    #[must_use]
+    pub fn synced(mut self) -> Self {
+        self.sync = true;
+        self
+    }
+
+    /// Appends one record and gives its number.
+    ///
+    /// # Errors
+    /// [`RecordingError::Io`]; the event must then not be acknowledged.
+    pub fn append(&mut self, record: Record) -> Result<u64, RecordingError> {
+        let seq = self.next;
+        jsonl::append(&mut self.file, &Entry { seq, record }, self.sync).map_err(RecordingError::io("write", &self.path))?;
+        self.next += 1;
+        Ok(seq)
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovered {
+    /// All whole records.
+    pub entries: Vec<Entry>,
+    /// The line that was being written when the run was killed.
+    pub cut: Option<Cut>,
+}
+
+/// Reads a trajectory up to its last whole record.
+///
+/// # Errors
+/// [`RecordingError::Broken`] for a line before the last one that cannot be understood or a number out of order,
+/// [`RecordingError::Newer`], [`RecordingError::Io`]. An empty file is an interrupted one: it has no records and no error.
+pub fn read(path: impl AsRef<Path>) -> Result<Recovered, RecordingError> {
+    let path = path.as_ref();
+    parse(path, &std::fs::read(path).map_err(RecordingError::io("read", path))?)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Recovered, RecordingError> {
+    let mut recovered = Recovered { entries: Vec::new(), cut: None };
+    for line in jsonl::lines(bytes) {
+        let value = match line.object() {
+            Ok(value) => value,
+            Err(_) if !line.ended => {
+                recovered.cut = Some(Cut { place: line.place, bytes: line.bytes.len() });
+                break;
+            }
+            Err(what) => return Err(RecordingError::broken(path, line.place, what)),
+        };
+        version(path, line.place, &value, "schema_version", TRAJECTORY_SCHEMA_VERSION)?;
+        let entry: Entry =
+            serde_json::from_value(value).map_err(|fault| RecordingError::broken(path, line.place, fault.to_string()))?;
+        let due = recovered.entries.len() as u64;
+        if entry.seq != due {
+            let what = format!("record {} where record {due} is due: a line is missing, doubled or moved", entry.seq);
+            return Err(RecordingError::broken(path, line.place, what));
+        }
+        recovered.entries.push(entry);
+    }
+    Ok(recovered)
+}
+
+/// Measured times of a run, in a file beside its trajectory. The caller measures; this only writes. Nothing reads it back
+/// into a run.
+#[derive(Debug)]
+pub struct TimingLog {
+    path: PathBuf,
+    file: File,
+}
+
+#[derive(Serialize)]
+struct Timing<'a> {
+    seq: u64,
+    what: &'a str,
+    microseconds: u64,
+}
+
+impl TimingLog {
+    /// Opens the file for appending, making it when it is not there.
+    ///
+    /// # Errors
+    /// [`RecordingError::Io`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
+        let path = path.as_ref().to_owned();
+        let file = OpenOptions::new().append(true).create(true).open(&path).map_err(RecordingError::io("create", &path))?;
+        Ok(Self { path, file })
+    }
+
+    /// Writes how long the event with the trajectory number `seq` took.
+    ///
+    /// # Errors
+    /// [`RecordingError::Io`].
+    pub fn append(&mut self, seq: u64, what: &str, took: std::time::Duration) -> Result<(), RecordingError> {
+        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        jsonl::append(&mut self.file, &Timing { seq, what, microseconds }, false)
+            .map(drop)
+            .map_err(RecordingError::io("write", &self.path))
+    }
+}
