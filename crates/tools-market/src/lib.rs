@@ -14,12 +14,14 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod adjust;
+mod fundamentals;
 mod limits;
 mod lookup;
 mod market;
 mod number;
 mod page;
 mod state;
+mod text;
 
 pub use state::MarketState;
 
@@ -49,5 +51,13 @@ pub fn tools() -> Vec<Handler<MarketTools>> {
         // Market.
         Handler::of::<market::kline::GetKline>(),
         Handler::of::<market::price::GetStockPrice>(),
+        // Fundamentals.
+        Handler::of::<fundamentals::GetFundamentals>(),
+        Handler::of::<fundamentals::GetBusinessSegments>(),
+        Handler::of::<fundamentals::GetValuation>(),
+        // Text.
+        Handler::of::<text::GetAnnouncements>(),
+        Handler::of::<text::GetAnnouncementEvidence>(),
+        Handler::of::<text::GetNews>(),
     ]
 }

@@ -57,7 +57,8 @@ const LISTED_ROWS: usize = 3;
 impl Gaps {
     /// The rounded number, or null and a note.
     pub(crate) fn number(&mut self, field: &str, value: Seen<f64>, places: u32) -> Option<f64> {
-        self.keep(field, value).and_then(|v| rounded(Ok(v), places))
+        // A number too large to round is broken, not silently absent.
+        self.keep(field, value.and_then(|v| rounded(Ok(v), places).ok_or(Reason::BadValue)))
     }
 
     /// The number as an integer (fraction dropped), or null and a note.
