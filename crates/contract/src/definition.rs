@@ -1,18 +1,80 @@
 //! One tool, ready to publish and to check calls: schemas, rendered description, compiled validators, kind plans.
+//!
+//! A definition never repairs what a call means: [`Definition::normalise`] changes spelling only and reports each change,
+//! [`Definition::validate`] reports every fault, and nothing else stands between the agent and the handler.
 
-use crate::kinds::KindPlan;
-use crate::{Policy, Tool, ToolSpec};
+use crate::budget::OldestFirst;
+use crate::issues::{self, Report};
+use crate::json::{characters, text};
+use crate::kinds::{FieldKind, KindPlan};
+use crate::schema::shape::Shape;
+use crate::schema::{self, Side};
+use crate::{ErrorCode, Policy, Tool, ToolFailure, ToolSpec};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
+
+/// What sort of fault an [`Issue`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum IssueKind {
+    /// A value outside its constraint.
+    #[default]
+    Constraint,
+    /// A required field is not there.
+    Missing,
+    /// The field exists, but not in this call.
+    NotAccepted,
+    /// No field of this name.
+    Unknown,
+}
 
 /// A fault of an arguments object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Issue {
-    /// JSON pointer to the faulty value; empty for the whole object.
+    /// JSON pointer to the faulty or missing value; empty for the whole object.
     pub path: String,
     /// What is wrong and what would be accepted. Holds no received value.
     pub message: String,
+    /// What sort of fault it is; decides what the instruction asks for.
+    #[serde(skip)]
+    pub kind: IssueKind,
+}
+
+impl Issue {
+    /// A value outside its constraint.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), kind: IssueKind::Constraint }
+    }
+}
+
+/// A change of spelling that [`Definition::normalise`] made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// An optional field was null and is taken as absent (complaint AR-5).
+    NullRemoved,
+    /// An array or object came as a string that spells it (complaint AR-1).
+    ParsedFromString,
+    /// A whole number came with a fraction of zero, `100.0`.
+    WholeNumber,
+}
+
+/// One change of spelling.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Note {
+    /// JSON pointer to the value.
+    pub path: String,
+    /// What was done.
+    pub change: Change,
+}
+
+/// Arguments in normal form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Normalised {
+    /// The arguments to validate and run.
+    pub args: Value,
+    /// What was changed, in the order of the walk; empty for almost every call.
+    pub notes: Vec<Note>,
 }
 
 /// The contract of one tool under one policy.
@@ -20,6 +82,8 @@ pub struct Issue {
 pub struct Definition {
     /// Published data.
     pub spec: &'static ToolSpec,
+    /// Policy the definition was made for.
+    pub policy: Policy,
     /// Description as the model gets it: text, notes, example, success summary, error contract.
     pub description: String,
     /// Input schema as the model gets it (JSON Schema 2020-12, closed objects, no private keywords).
@@ -30,6 +94,11 @@ pub struct Definition {
     pub input_plan: KindPlan,
     /// Where codes and other kinds are in the success payload.
     pub output_plan: KindPlan,
+    /// Lists of the success payload that run from oldest to newest; the size budget keeps their end.
+    pub oldest_first: OldestFirst,
+    example: Value,
+    shape: Shape,
+    output_shape: Shape,
     validator: jsonschema::Validator,
     output_validator: jsonschema::Validator,
 }
@@ -44,29 +113,63 @@ impl Definition {
         let mut input = settings().into_generator().into_root_schema_for::<T::Args>().to_value();
         T::refine(&mut input, policy);
         let output = settings().for_serialize().into_generator().into_root_schema_for::<T::Output>().to_value();
-        Self::from_schemas(&T::SPEC, input, output)
+        Self::from_schemas(&T::SPEC, policy, input, output)
     }
 
-    fn from_schemas(spec: &'static ToolSpec, mut input_schema: Value, mut output_schema: Value) -> Self {
+    fn from_schemas(spec: &'static ToolSpec, policy: &Policy, mut input_schema: Value, mut output_schema: Value) -> Self {
         let input_plan = KindPlan::compile(&input_schema);
         let output_plan = KindPlan::compile(&output_schema);
-        tidy(&mut input_schema);
-        tidy(&mut output_schema);
+        let oldest_first = OldestFirst::compile(&output_schema);
+        schema::tidy(&mut input_schema, Side::Input);
+        // The tool's description says what its arguments are; the type's name for them tells a model nothing.
+        if let Some(root) = input_schema.as_object_mut() {
+            root.shift_remove("description");
+        }
+        schema::tidy(&mut output_schema, Side::Output);
         let compile = |schema: &Value| match jsonschema::draft202012::new(schema) {
             Ok(validator) => validator,
             #[expect(clippy::panic, reason = "a tool whose own schema is invalid must not start")]
             Err(fault) => panic!("schema of {} is invalid: {fault}", spec.name),
         };
+        let example = example_for(spec, policy, &input_plan);
         Self {
             spec,
-            description: String::new(),
+            policy: policy.clone(),
+            description: describe(spec, &example),
             validator: compile(&input_schema),
             output_validator: compile(&output_schema),
+            shape: Shape::compile(&input_schema),
+            output_shape: Shape::compile(&output_schema),
             input_schema,
             output_schema,
             input_plan,
             output_plan,
+            oldest_first,
+            example,
         }
+    }
+
+    /// A valid arguments object, in the codes of the policy. Null when the spec's text is not JSON, which the audit reports.
+    pub const fn example(&self) -> &Value {
+        &self.example
+    }
+
+    /// The definition in the function shape that chat completion APIs take (spec/seeds.md A6.4).
+    pub fn to_openai(&self) -> Value {
+        json!({
+            "type": "function",
+            "function": {"name": self.spec.name, "description": self.description, "parameters": self.input_schema}
+        })
+    }
+
+    /// Brings arguments into normal form without changing what they mean, and reports each change:
+    /// a null in an optional field that takes no null is removed (at every level of objects); a string that spells a whole JSON
+    /// array or object is parsed where exactly that is wanted and no string is; `100.0` becomes `100` where an integer is wanted.
+    /// Strings never become numbers, nothing is guessed, and the text "null" stays what it is.
+    pub fn normalise(&self, mut args: Value) -> Normalised {
+        let mut notes = Vec::new();
+        self.shape.normalise(&mut args, "", &mut notes);
+        Normalised { args, notes }
     }
 
     /// Checks arguments. All faults are reported, in a stable order.
@@ -74,48 +177,114 @@ impl Definition {
     /// # Errors
     /// The faults, sorted by path and message.
     pub fn validate(&self, args: &Value) -> Result<(), Vec<Issue>> {
-        faults(&self.validator, args)
+        let report = Report { schema: &self.input_schema, shape: &self.shape, value: args };
+        let mut found = if self.validator.is_valid(args) { Vec::new() } else { report.issues(&self.validator) };
+        let mut extra = Vec::new();
+        self.shape.faults(args, "", &mut extra);
+        // A place that the schema already refuses needs no second word.
+        extra.retain(|issue| found.iter().all(|f| f.path != issue.path));
+        found.extend(extra);
+        if found.is_empty() { Ok(()) } else { Err(issues::finish(found)) }
     }
 
-    /// Checks a success payload against the output schema (tests and `--check-output`).
+    /// Checks a success payload, without `success`, against the output schema (tests and `--check-output`).
     ///
     /// # Errors
     /// The faults, sorted by path and message.
     pub fn validate_output(&self, payload: &Value) -> Result<(), Vec<Issue>> {
-        faults(&self.output_validator, payload)
-    }
-}
-
-fn faults(validator: &jsonschema::Validator, value: &Value) -> Result<(), Vec<Issue>> {
-    if validator.is_valid(value) {
-        return Ok(());
-    }
-    let mut issues: Vec<Issue> = validator
-        .iter_errors(value)
-        .map(|e| Issue { path: e.instance_path().to_string(), message: e.masked().to_string() })
-        .collect();
-    issues.sort(); // the validator's order is not part of our contract
-    issues.dedup();
-    Err(issues)
-}
-
-/// Removes what a model has no use for: `$schema`, `title`, integer `format`s and private `x-` keywords.
-fn tidy(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            let keep: Map<String, Value> = std::mem::take(map)
-                .into_iter()
-                .filter(|(key, value)| {
-                    !(key == "$schema"
-                        || (key == "title" && value.is_string())
-                        || (key == "format" && value.is_string())
-                        || key.starts_with("x-"))
-                })
-                .collect();
-            *map = keep;
-            map.values_mut().for_each(tidy);
+        if self.output_validator.is_valid(payload) {
+            return Ok(());
         }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
-        _ => {}
+        Err(Report { schema: &self.output_schema, shape: &self.output_shape, value: payload }.issues(&self.output_validator))
     }
+
+    /// The failure for faulty arguments: every issue, the missing fields by name, and what to do about each.
+    pub fn invalid(&self, issues: &[Issue]) -> ToolFailure {
+        const SHOWN: usize = 3;
+        let name = self.spec.name;
+        let mut words: Vec<&str> = issues.iter().take(SHOWN).map(|i| i.message.as_str()).collect();
+        let more = format!("{} more in correction.issues", issues.len().saturating_sub(SHOWN));
+        if issues.len() > SHOWN {
+            words.push(&more);
+        }
+        let named = |kind: IssueKind| {
+            let mut labels: Vec<String> = issues.iter().filter(|i| i.kind == kind).map(|i| issues::label(&i.path)).collect();
+            labels.sort();
+            labels.dedup();
+            labels
+        };
+        let (missing, wrong) = (named(IssueKind::Missing), named(IssueKind::Constraint));
+        let mut surplus = named(IssueKind::Unknown);
+        surplus.extend(named(IssueKind::NotAccepted));
+        let mut steps = Vec::new();
+        for (verb, labels) in [("Add", &missing), ("Correct", &wrong), ("Remove", &surplus)] {
+            if !labels.is_empty() {
+                steps.push(format!("{verb} {}.", labels.join(", ")));
+            }
+        }
+        if issues.iter().any(|i| i.path.is_empty() && i.kind == IssueKind::Constraint) {
+            steps = vec![format!("Call {name} again in this phase with one JSON object in the shape of the valid example.")];
+        } else {
+            steps.push(format!("Keep the other fields and call {name} again in this phase."));
+        }
+        let fields: Vec<String> = missing.iter().map(|label| label.trim_matches('`').to_owned()).collect();
+        ToolFailure::new(
+            ErrorCode::InvalidToolArguments,
+            format!("Invalid arguments for {name}: {}.", words.join(". ")),
+            steps.join(" "),
+        )
+        .with("issues", serde_json::to_value(issues).unwrap_or_default())
+        .with("missing_fields", fields)
+    }
+
+    /// Characters of what a model is sent for this tool.
+    pub fn characters(&self) -> usize {
+        characters(&text(&self.to_openai()))
+    }
+}
+
+/// Aliases that stand for codes in the examples of a masked run, in order of first appearance.
+const ALIASES: [&str; 4] = ["SHM-000360", "SZM-000127", "GEM-000041", "STAR-000008"];
+
+/// The spec's example in the codes of the policy: a card with masked codes must not be shown real ones.
+fn example_for(spec: &ToolSpec, policy: &Policy, plan: &KindPlan) -> Value {
+    let mut example: Value = serde_json::from_str(spec.example).unwrap_or_default();
+    if policy.masked_codes {
+        let mut seen: Vec<String> = Vec::new();
+        plan.rewrite(&mut example, &mut |kind, code| {
+            if kind != FieldKind::Code || code.contains('-') {
+                return None;
+            }
+            let position = seen.iter().position(|s| s == code).unwrap_or_else(|| {
+                seen.push(code.to_owned());
+                seen.len() - 1
+            });
+            Some(ALIASES[position % ALIASES.len()].to_owned())
+        });
+    } else {
+        plan.rewrite(&mut example, &mut |kind, code| match code.split_once('-') {
+            Some((_, digits)) if kind == FieldKind::Code => Some(digits.to_owned()),
+            _ => None,
+        });
+    }
+    example
+}
+
+/// The common error contract, one sentence of every description.
+const ERROR_CONTRACT: &str = "On failure: success=false with error, error_code, retryable and correction \
+(instruction, valid_arguments_example, received_arguments); while retryable is true, repair the call and send it again in this phase.";
+
+fn describe(spec: &ToolSpec, example: &Value) -> String {
+    let mut lines = vec![spec.description.to_owned()];
+    lines.extend(spec.notes.iter().map(|note| format!("- {note}")));
+    lines.push(format!("Example arguments: {}", if example.is_null() { spec.example.to_owned() } else { text(example) }));
+    lines.push(format!("Returns: success=true and {}", spec.result_summary));
+    let mut codes = vec![ErrorCode::InvalidToolArguments.as_str()];
+    for code in spec.errors {
+        if !codes.contains(&code.as_str()) {
+            codes.push(code.as_str());
+        }
+    }
+    lines.push(format!("{ERROR_CONTRACT} Codes: {}.", codes.join(", ")));
+    lines.join("\n")
 }

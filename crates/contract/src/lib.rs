@@ -16,20 +16,25 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod arguments;
 pub mod budget;
 pub mod code;
 pub mod coverage;
 pub mod definition;
 pub mod failure;
+mod issues;
+pub mod json;
 pub mod kinds;
 pub mod outcome;
 pub mod policy;
+mod schema;
 pub mod spec;
 pub mod tool;
 
+pub use arguments::{ArgumentsFault, parse_arguments};
 pub use code::{ErrorCode, ErrorFamily};
 pub use coverage::{AsOf, Missing, Reason};
-pub use definition::{Definition, Issue};
+pub use definition::{Change, Definition, Issue, IssueKind, Normalised, Note};
 pub use failure::ToolFailure;
 pub use kinds::{CompanyName, DayField, FieldKind, FreeText, Masker, StockCode, TimeField};
 pub use outcome::{Envelope, Outcome};
