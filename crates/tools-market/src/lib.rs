@@ -8,18 +8,20 @@
 //! | `lookup` | the security of an argument, as-of of a result |
 //! | `number` | rounding, null with a reason |
 //! | `adjust` | ex-dates: references, adjusted bars, changes |
-//! | `limits` | today's price band |
+//! | `features` | what one pass over the market computes for every stock |
 //! | `page` | lists in pages, cursors |
+//! | `sectors` | finding a sector, means and breadth of stocks |
 //! | `state` | what a session keeps between calls of one clock or day |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod adjust;
+mod features;
 mod fundamentals;
-mod limits;
 mod lookup;
 mod market;
 mod number;
 mod page;
+mod sectors;
 mod state;
 mod text;
 
@@ -51,6 +53,10 @@ pub fn tools() -> Vec<Handler<MarketTools>> {
         // Market.
         Handler::of::<market::kline::GetKline>(),
         Handler::of::<market::price::GetStockPrice>(),
+        Handler::of::<market::info::GetStockInfo>(),
+        Handler::of::<market::overview::GetMarketOverview>(),
+        // Screening.
+        Handler::of::<market::sector::GetSectorSummary>(),
         // Fundamentals.
         Handler::of::<fundamentals::GetFundamentals>(),
         Handler::of::<fundamentals::GetBusinessSegments>(),

@@ -1,13 +1,62 @@
 //! What a session keeps for its read tools between calls. Nothing here outlives the clock or day it was made at, and nothing here knows
 //! more than the view showed then.
+//!
+//! One state belongs to one session: one store, one mask. Handing it to another session's view would mix two markets.
 
-use traderharness_market::{Clock, Day, View};
+use crate::features::Facts;
+use crate::market::{overview, sector};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use traderharness_market::{Clock, Day, SecId, View};
 
 /// State of a session's read tools.
 #[derive(Debug, Default)]
 pub struct MarketState {
     clock: Option<Clock>,
     day: Option<Day>,
+    pub(crate) tick: Tick,
+    pub(crate) today: Today,
+}
+
+/// What was computed at this clock.
+#[derive(Debug, Default)]
+pub(crate) struct Tick {
+    facts: Option<Arc<Facts>>,
+    pub(crate) overview: Memo<(), overview::Output>,
+    pub(crate) sector: Memo<sector::Args, sector::Output>,
+}
+
+/// What was asked on this day.
+#[derive(Debug, Default)]
+pub(crate) struct Today {
+    /// Securities whose company facts were already given.
+    pub(crate) described: BTreeSet<SecId>,
+}
+
+/// Answers of one tool at one clock, by arguments.
+#[derive(Debug)]
+pub(crate) struct Memo<A, O>(Vec<(A, O)>);
+
+impl<A, O> Default for Memo<A, O> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// More different questions of one tool at one clock than any agent asks; the oldest answer makes room.
+const ANSWERS: usize = 32;
+
+impl<A: PartialEq, O: Clone> Memo<A, O> {
+    pub(crate) fn get(&self, args: &A) -> Option<O> {
+        self.0.iter().find(|(a, _)| a == args).map(|(_, o)| o.clone())
+    }
+
+    pub(crate) fn put(&mut self, args: A, output: &O) {
+        if self.0.len() == ANSWERS {
+            self.0.remove(0);
+        }
+        self.0.push((args, output.clone()));
+    }
 }
 
 impl MarketState {
@@ -16,10 +65,17 @@ impl MarketState {
         let clock = view.clock();
         if self.clock != Some(clock) {
             self.clock = Some(clock);
+            self.tick = Tick::default();
         }
         if self.day != Some(clock.day) {
             self.day = Some(clock.day);
+            self.today = Today::default();
         }
         self
+    }
+
+    /// The market at this clock, computed on the first question.
+    pub(crate) fn facts(&mut self, view: &View<'_>) -> Arc<Facts> {
+        Arc::clone(self.at(view).tick.facts.get_or_insert_with(|| Arc::new(Facts::of(view))))
     }
 }

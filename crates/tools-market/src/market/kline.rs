@@ -1,6 +1,6 @@
 //! `get_kline`: daily bars of one security before today.
 
-use crate::adjust::{Adjust, ExDates};
+use crate::adjust::{Adjust, ExDates, Factor};
 use crate::number::{Gaps, PERCENT, PRICE, Seen, change_pct, rounded, seen_price, seen_size};
 use crate::{MarketCtx, MarketTools, lookup, page};
 use schemars::JsonSchema;
@@ -383,23 +383,19 @@ fn no_bars(view: &View<'_>, range: &Bars<'_>, until: Option<Day>) -> Vec<NoBars>
 /// The bars of a security up to the end of the range, with their factors.
 struct Series<'a, 'b> {
     bars: Bars<'a>,
-    factors: Option<Vec<Seen<(f64, f64)>>>,
+    factors: Option<Vec<Seen<Factor>>>,
     ex: &'b ExDates<'a>,
 }
 
 impl Series<'_, '_> {
     fn price(&self, column: &[f64], i: usize) -> Seen<f64> {
         let price = seen_price(column[i])?;
-        self.factors.as_ref().map_or(Ok(price), |f| f[i].map(|(p, _)| price * p))
+        self.factors.as_ref().map_or(Ok(price), |f| f[i].map(|f| price * f.price))
     }
 
     fn volume(&self, i: usize) -> Seen<f64> {
         let volume = seen_size(self.bars.volume[i])?;
-        self.factors.as_ref().map_or(Ok(volume), |f| f[i].map(|(_, s)| volume * s))
-    }
-
-    fn change(&self, i: usize) -> Seen<f64> {
-        if i == 0 { Err(Reason::InsufficientHistory) } else { self.ex.change(&self.bars, i - 1, i) }
+        self.factors.as_ref().map_or(Ok(volume), |f| f[i].map(|f| volume * f.shares))
     }
 
     fn row(&self, i: usize, fields: &[Field], name: &dyn Fn(&str) -> String, gaps: &mut Gaps) -> Row {
@@ -424,7 +420,7 @@ impl Series<'_, '_> {
                 Field::Low => row.low = number("low", self.price(self.bars.low, i), PRICE),
                 Field::Close => row.close = number("close", self.price(self.bars.close, i), PRICE),
                 Field::Amount => row.amount = number("amount", seen_size(self.bars.amount[i]), 2),
-                Field::ChangePct => row.change_pct = number("change_pct", self.change(i), PERCENT),
+                Field::ChangePct => row.change_pct = number("change_pct", self.ex.change(&self.bars, i), PERCENT),
                 Field::Volume => {}
             }
         }

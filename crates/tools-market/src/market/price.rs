@@ -2,13 +2,14 @@
 
 use crate::adjust::{ChangeBasis, ExDates, change_basis};
 use crate::number::{Gaps, PERCENT, PRICE, Seen, change_pct, seen_price, seen_size};
-use crate::{MarketCtx, MarketTools, limits, lookup};
+use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traderharness_contract::{
     AsOf, DayField, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec,
 };
-use traderharness_market::{Band, Bars, Minute, PriceSource};
+use traderharness_market::rules::BandFault;
+use traderharness_market::{Band, Bars, Minute, Price, PriceSource};
 
 /// The tool.
 #[derive(Debug)]
@@ -122,6 +123,7 @@ impl Tool for GetStockPrice {
         let previous_close = previous.map(|i| before.close[i]).ok_or(Reason::InsufficientHistory);
         let reference =
             previous.map_or(Err(Reason::InsufficientHistory), |i| ex.reference(before.close[i], before.day[i], mark.day));
+        let reference = reference.map(Price::to_f64);
         let suspended = view.clock().point.visible_until().map(|_| view.is_suspended_today(sec));
         let price = mark.price.to_f64();
         // The newest session is today inside a window, the previous trading day before the open (engine E2.7).
@@ -134,15 +136,15 @@ impl Tool for GetStockPrice {
             Err(Reason::Suspended)
         };
         let mut gaps = Gaps::default();
-        let today = limits::today(view, sec);
-        let (limit_up, limit_down, band_pct, band_rule) = match today.map(|t| t.band) {
+        let (limit_up, limit_down, band_pct, band_rule) = match view.band(sec) {
             Ok(Band::Limits { up, down, basis_points, rule }) => {
                 (Some(up.to_f64()), Some(down.to_f64()), Some(f64::from(basis_points) / 100.0), Some(rule.to_owned()))
             }
             Ok(Band::None { rule }) => (None, None, None, Some(rule.to_owned())),
-            Err(reason) => {
-                gaps.note("limit_up", reason);
-                gaps.note("limit_down", reason);
+            Err(fault) => {
+                for field in ["limit_up", "limit_down", "band_pct"] {
+                    gaps.note(field, no_band(fault));
+                }
                 (None, None, None, None)
             }
         };
@@ -175,6 +177,15 @@ impl Tool for GetStockPrice {
             band_rule,
             missing_reasons: gaps.done(),
         })
+    }
+}
+
+/// Why there is no band; a band that is not known is never shown as no limit.
+pub(crate) fn no_band(fault: BandFault) -> Reason {
+    match fault {
+        BandFault::NoPreviousClose => Reason::InsufficientHistory,
+        BandFault::BadExEvent => Reason::BadValue,
+        _ => Reason::SourceMissing,
     }
 }
 
