@@ -86,6 +86,12 @@ impl fmt::Display for Cash {
     }
 }
 
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 /// `value`'s shortest decimal text rounded to `places` decimals, as an integer of that many places.
 pub fn decimal(value: f64, places: u32, rounding: Rounding) -> Option<i64> {
     if !value.is_finite() || value.abs() >= 1e15 {
