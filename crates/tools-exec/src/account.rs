@@ -1,6 +1,16 @@
-//! The account of one session (stub).
+//! [`Account`]: everything one session owns, and the limits a card sets. Agents only read it; [`crate::Matching`] and the
+//! trading day change it.
+#![deny(clippy::float_arithmetic)]
 
-use traderharness_market::{Cash, FeeSchedule};
+use crate::corporate::{self, CorporateAction};
+use crate::evidence::Evidence;
+use crate::ledger::{EventKind, Ledger, LedgerError};
+use crate::matching::Matching;
+use crate::order::{Fill, Order};
+use crate::plan::Plan;
+use crate::valuation::{self, MarkSource, Valuation};
+use std::collections::BTreeMap;
+use traderharness_market::{Cash, Code, Day, FeeSchedule, Minute, Price, SecId, Shares, Side, View};
 
 /// Limits a card sets for orders (engine E9).
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +27,12 @@ pub struct CardLimits {
     pub once_per_day: bool,
     /// Opening buys of ST securities are refused.
     pub forbid_st: bool,
+    /// Opening buys need a structured plan (engine E11.1).
+    pub require_structured_plan: bool,
+    /// Opening buys need a decision card (engine E11.2).
+    pub require_decision_card: bool,
+    /// Sessions a planned position is held at least, unless the price is at or below its stop; 0 = off.
+    pub minimum_holding_days: u32,
 }
 
 impl Default for CardLimits {
@@ -28,20 +44,232 @@ impl Default for CardLimits {
             participation_basis_points: None,
             once_per_day: true,
             forbid_st: true,
+            require_structured_plan: false,
+            require_decision_card: false,
+            minimum_holding_days: 0,
         }
     }
 }
 
+/// One held security as a reader wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Security in the store.
+    pub security: SecId,
+    /// Real code.
+    pub code: Code,
+    /// Shares held.
+    pub total: Shares,
+    /// Shares that may be sold today.
+    pub sellable: Shares,
+    /// Average cost without fees.
+    pub average_cost: Price,
+    /// Price it is valued at.
+    pub mark: Price,
+    /// Where that price came from.
+    pub source: MarkSource,
+    /// Day of the bar; the day the position was opened when there is no usable bar.
+    pub mark_day: Day,
+    /// End of the bar.
+    pub mark_minute: Minute,
+    /// `mark x total`.
+    pub value: Cash,
+}
+
+/// An order that was filled under a key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Keyed {
+    pub(crate) order: Order,
+    pub(crate) fill: Fill,
+}
+
 /// The account of one session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Account {
     /// Cash at the start of the run.
     pub initial_cash: Cash,
+    /// What the agent has been shown, for decision cards. The harness notes it.
+    pub evidence: Evidence,
+    pub(crate) ledger: Ledger,
+    pub(crate) fills: Vec<Fill>,
+    pub(crate) keyed: BTreeMap<String, Keyed>,
+    pub(crate) plans: BTreeMap<Code, Plan>,
+    /// Day the fields below belong to.
+    pub(crate) day: Option<Day>,
+    /// Shares filled of each bar of `day` (engine E3.4).
+    pub(crate) bar_used: BTreeMap<(Code, Minute), Shares>,
+    /// Ex-dates up to this day are applied.
+    pub(crate) actions_until: Option<Day>,
 }
 
 impl Account {
     /// An account with cash and no position.
     pub fn new(initial_cash: Cash) -> Self {
-        Self { initial_cash }
+        Self {
+            initial_cash,
+            evidence: Evidence::new(),
+            ledger: Ledger::new(initial_cash),
+            fills: vec![],
+            keyed: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            day: None,
+            bar_used: BTreeMap::new(),
+            actions_until: None,
+        }
+    }
+
+    /// The ledger.
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Every fill, oldest first.
+    pub fn fills(&self) -> &[Fill] {
+        &self.fills
+    }
+
+    /// Fills of a day, oldest first.
+    pub fn fills_on(&self, day: Day) -> impl Iterator<Item = &Fill> {
+        self.fills.iter().filter(move |f| f.day == day)
+    }
+
+    /// Plan of a held position.
+    pub fn plan(&self, code: Code) -> Option<&Plan> {
+        self.plans.get(&code)
+    }
+
+    /// Begins the trading day of the view: shares bought earlier become sellable, sale proceeds withdrawable, ex-dates take effect
+    /// (before pre_market). Repeating it on the same day changes nothing. Returns the corporate actions of the day.
+    ///
+    /// # Errors
+    /// [`LedgerError::BackInTime`] when the view is behind the account.
+    pub fn start_day(&mut self, view: &View<'_>) -> Result<Vec<CorporateAction>, LedgerError> {
+        self.begin(view)?;
+        self.apply_corporate_actions(view)
+    }
+
+    fn begin(&mut self, view: &View<'_>) -> Result<(), LedgerError> {
+        let today = view.today();
+        match self.day {
+            Some(day) if day == today => return Ok(()),
+            Some(day) if day > today => return Err(LedgerError::BackInTime),
+            _ => {}
+        }
+        self.ledger.record(today, EventKind::DayStarted)?;
+        self.day = Some(today);
+        self.bar_used.clear();
+        if self.actions_until.is_none() {
+            // Nothing was held before the first day, so no earlier ex-date concerns this account.
+            self.actions_until = Some(today);
+        }
+        Ok(())
+    }
+
+    /// Applies the ex-dates since the last call, up to today (engine E6.1); [`Self::start_day`] does it. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when an event does not fit the ledger: a defect.
+    pub fn apply_corporate_actions(&mut self, view: &View<'_>) -> Result<Vec<CorporateAction>, LedgerError> {
+        self.begin(view)?;
+        let today = view.today();
+        let Some(after) = self.actions_until.replace(today).filter(|d| *d < today) else { return Ok(vec![]) };
+        let held: Vec<Code> = self.ledger.positions().iter().map(|p| p.code).collect();
+        let mut done = Vec::new();
+        for code in held {
+            let Some(sec) = view.find(code) else { continue };
+            for (ex_date, terms) in corporate::terms_between(view, sec, after) {
+                let before = self.ledger.position(code).map_or(Shares(0), |p| p.total);
+                let (shares_in, cash) = (terms.shares_in(before), terms.dividend(before));
+                if cash.0 > 0 {
+                    self.ledger.record(today, EventKind::Dividend { code, cash })?;
+                }
+                if shares_in.0 > 0 {
+                    self.ledger.record(today, EventKind::SharesIn { code, shares: shares_in })?;
+                }
+                done.push(CorporateAction {
+                    code,
+                    ex_date,
+                    shares_before: before,
+                    shares_in,
+                    cash,
+                    rights_not_exercised: terms.has_rights(),
+                    rescaled: vec![],
+                });
+            }
+        }
+        Ok(done)
+    }
+
+    /// Usable cash.
+    pub const fn cash(&self) -> Cash {
+        self.ledger.cash()
+    }
+
+    /// Total assets at the last visible prices (engine E7.1). End-of-day equity is this at close_2.
+    pub fn equity(&self, view: &View<'_>) -> Cash {
+        self.valuation(view).total
+    }
+
+    /// Total assets by position, each with its price and where that came from.
+    pub fn valuation(&self, view: &View<'_>) -> Valuation {
+        valuation::value(&self.ledger, view, None)
+    }
+
+    /// What is held, in the order in which the positions were opened.
+    pub fn holdings(&self, view: &View<'_>) -> Vec<Holding> {
+        let valued = self.valuation(view).positions;
+        let known = self.ledger.positions().iter().zip(valued).filter_map(|(p, marked)| Some((p, marked, view.find(p.code)?)));
+        known
+            .map(|(p, marked, security)| {
+                let (mark_day, mark_minute) = marked.mark.time.unwrap_or((p.opened_on, Minute::at(15, 0)));
+                let sellable = Matching::sellable(self, view, p.code);
+                Holding {
+                    security,
+                    code: p.code,
+                    total: p.total,
+                    sellable,
+                    average_cost: p.average_cost(),
+                    mark: marked.mark.price,
+                    source: marked.mark.source,
+                    mark_day,
+                    mark_minute,
+                    value: marked.value,
+                }
+            })
+            .collect()
+    }
+
+    /// Number of fills of the account's current day.
+    pub fn fills_today(&self) -> usize {
+        self.day.map_or(0, |day| self.fills_on(day).count())
+    }
+
+    /// Checks the ledger against its events and the fills against the ledger (engine E7.3).
+    ///
+    /// # Errors
+    /// [`LedgerError`] naming the first contradiction.
+    pub fn check_invariants(&self) -> Result<(), LedgerError> {
+        self.ledger.check_invariants()?;
+        let trades: Vec<_> = self
+            .ledger
+            .events()
+            .iter()
+            .filter_map(|e| match &e.kind {
+                EventKind::Bought { code, price, shares, amount, fees } => Some((Side::Buy, code, price, shares, amount, fees)),
+                EventKind::Sold { code, price, shares, amount, fees } => Some((Side::Sell, code, price, shares, amount, fees)),
+                _ => None,
+            })
+            .collect();
+        let same = trades.len() == self.fills.len()
+            && trades.iter().zip(&self.fills).all(|((side, code, price, shares, amount, fees), f)| {
+                (*side, **code, **price, **shares, **amount, **fees)
+                    == (f.side, f.security, f.price, f.shares, f.amount, f.fees.total())
+            });
+        if same { Ok(()) } else { Err(LedgerError::Broken { what: "list of fills" }) }
+    }
+
+    /// True when the security was traded on the view's day.
+    pub(crate) fn traded_today(&self, code: Code, today: Day) -> bool {
+        self.fills.iter().rev().take_while(|f| f.day == today).any(|f| f.security == code)
     }
 }

@@ -9,9 +9,23 @@ use traderharness_market::View;
 
 pub mod account;
 pub mod control;
+pub mod corporate;
+pub mod decision_card;
+pub mod evidence;
+pub mod ledger;
+pub mod matching;
+pub mod order;
+pub mod plan;
+pub mod refusal;
+pub mod tools;
+pub mod valuation;
 
-pub use account::{Account, CardLimits};
+pub use account::{Account, CardLimits, Holding};
 pub use control::{Completion, Control, PendingError};
+pub use matching::Matching;
+pub use order::{Fill, Order, Origin};
+pub use refusal::Refusal;
+pub use valuation::Valuation;
 
 /// The family of account tools.
 #[derive(Debug)]
@@ -36,5 +50,11 @@ pub struct ExecCtx<'a> {
 
 /// The tools, in catalog order.
 pub fn tools() -> Vec<Handler<ExecTools>> {
-    vec![]
+    vec![
+        Handler::of::<tools::get_portfolio::GetPortfolio>(),
+        Handler::of::<tools::get_position::GetPosition>(),
+        Handler::of::<tools::place_order::PlaceOrder>(),
+        Handler::of::<tools::complete_phase::CompletePhase>(),
+        Handler::of::<tools::finish_day::FinishDay>(),
+    ]
 }

@@ -1,0 +1,8 @@
+//! The tools: one file each, with arguments, output, published data, handler and tests.
+
+pub mod complete_phase;
+pub mod finish_day;
+pub mod get_portfolio;
+pub mod get_position;
+pub mod place_order;
+mod shown;
