@@ -3,6 +3,7 @@
 //! A kind is a newtype. Its JSON Schema carries the private keyword `x-kind`; a [`KindPlan`] is compiled once from a schema
 //! and then walks values. Numbers, ids and ordinary words are never rewritten (engine E8.3).
 
+use crate::schema::children;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,13 +104,22 @@ pub trait Masker {
 }
 
 /// Where the kinds are in a value of one schema. Compiled from the schema once.
+///
+/// The plan finds kinds through options, lists, tuples, nested objects, maps, tagged enums and conditional branches. Keys of a
+/// map carry a kind when the field says so with `x-key-kind`. Where two branches give one string two kinds, the first wins;
+/// tagged enums avoid that.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindPlan {
     kind: Option<FieldKind>,
     fields: BTreeMap<String, KindPlan>,
-    /// Plan of array items and of map values.
+    /// Plan of array items.
     items: Option<Box<KindPlan>>,
+    /// Plans of the first array items, where each place has its own schema.
+    places: Vec<KindPlan>,
+    /// Plan of the values of fields that `fields` does not name.
     values: Option<Box<KindPlan>>,
+    /// Kind of the keys of such fields.
+    keys: Option<FieldKind>,
 }
 
 impl KindPlan {
@@ -122,34 +132,39 @@ impl KindPlan {
 
     fn absorb(&mut self, schema: &Value) {
         let Some(node) = schema.as_object() else { return };
-        if let Some(kind) = node.get("x-kind").and_then(Value::as_str).and_then(FieldKind::parse) {
-            self.kind = Some(kind);
-        }
-        for (name, sub) in node.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let child = Self::compile(sub);
-            if !child.is_empty() {
-                self.fields.entry(name.clone()).or_default().merge(child);
+        let kind = |key: &str| node.get(key).and_then(Value::as_str).and_then(FieldKind::parse);
+        self.kind = self.kind.or(kind("x-kind"));
+        self.keys = self.keys.or(kind("x-key-kind"));
+        children(node, |key, name, sub| match (key, name) {
+            // A named field keeps its place in the plan even without a kind, so that the plan of other fields never reaches it.
+            ("properties", Some(name)) => self.fields.entry(name.to_owned()).or_default().merge(Self::compile(sub)),
+            ("items", _) => self.items.get_or_insert_default().merge(Self::compile(sub)),
+            ("additionalProperties" | "unevaluatedProperties" | "patternProperties", _) => {
+                self.values.get_or_insert_default().merge(Self::compile(sub));
             }
-        }
-        for (key, slot) in [("items", &mut self.items), ("additionalProperties", &mut self.values)] {
-            if let Some(sub) = node.get(key) {
-                let child = Self::compile(sub);
-                if !child.is_empty() {
-                    slot.get_or_insert_default().merge(child);
-                }
+            ("allOf" | "anyOf" | "oneOf" | "then" | "else" | "dependentSchemas", _) => self.absorb(sub),
+            _ => {}
+        });
+        for (i, sub) in node.get("prefixItems").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            if self.places.len() == i {
+                self.places.push(Self::default());
             }
+            self.places[i].merge(Self::compile(sub));
         }
-        for key in ["anyOf", "oneOf", "allOf"] {
-            for branch in node.get(key).and_then(Value::as_array).into_iter().flatten() {
-                self.absorb(branch);
-            }
-        }
+        self.prune();
     }
 
     fn merge(&mut self, other: Self) {
         self.kind = self.kind.or(other.kind);
+        self.keys = self.keys.or(other.keys);
         for (name, child) in other.fields {
             self.fields.entry(name).or_default().merge(child);
+        }
+        for (i, child) in other.places.into_iter().enumerate() {
+            if self.places.len() == i {
+                self.places.push(Self::default());
+            }
+            self.places[i].merge(child);
         }
         for (slot, child) in [(&mut self.items, other.items), (&mut self.values, other.values)] {
             if let Some(child) = child {
@@ -158,12 +173,33 @@ impl KindPlan {
         }
     }
 
-    /// True when no string of such a value needs rewriting.
-    pub fn is_empty(&self) -> bool {
-        self.kind.is_none() && self.fields.is_empty() && self.items.is_none() && self.values.is_none()
+    /// Drops parts that rewrite nothing, so that [`KindPlan::is_empty`] is a look at the surface.
+    fn prune(&mut self) {
+        for slot in [&mut self.items, &mut self.values] {
+            if slot.as_ref().is_some_and(|plan| plan.is_empty()) {
+                *slot = None;
+            }
+        }
+        if self.places.iter().all(Self::is_empty) {
+            self.places.clear();
+        }
+        // Plain fields only matter beside a plan for all other fields.
+        if self.values.is_none() && self.keys.is_none() {
+            self.fields.retain(|_, plan| !plan.is_empty());
+        }
     }
 
-    /// Calls `f` on every string of `value` that has a kind; a returned string replaces it.
+    /// True when no string of such a value needs rewriting.
+    pub fn is_empty(&self) -> bool {
+        self.kind.is_none()
+            && self.keys.is_none()
+            && self.items.is_none()
+            && self.values.is_none()
+            && self.places.is_empty()
+            && self.fields.values().all(Self::is_empty)
+    }
+
+    /// Calls `f` on every string of `value` that has a kind, map keys included; a returned string replaces it.
     pub fn rewrite(&self, value: &mut Value, f: &mut dyn FnMut(FieldKind, &str) -> Option<String>) {
         match value {
             Value::String(text) => {
@@ -174,8 +210,8 @@ impl KindPlan {
                 }
             }
             Value::Array(items) => {
-                if let Some(plan) = &self.items {
-                    for item in items {
+                for (i, item) in items.iter_mut().enumerate() {
+                    if let Some(plan) = self.places.get(i).or(self.items.as_deref()) {
                         plan.rewrite(item, f);
                     }
                 }
@@ -185,6 +221,13 @@ impl KindPlan {
                     if let Some(plan) = self.fields.get(name).or(self.values.as_deref()) {
                         plan.rewrite(item, f);
                     }
+                }
+                if let Some(kind) = self.keys {
+                    let renamed = std::mem::take(map).into_iter().map(|(name, item)| match f(kind, &name) {
+                        Some(new) if !self.fields.contains_key(&name) => (new, item),
+                        _ => (name, item),
+                    });
+                    *map = renamed.collect();
                 }
             }
             _ => {}
