@@ -30,7 +30,6 @@ pub const DEFAULT_SCOPE: &str = "main";
 
 /// What a recording is of. Holds no wall clock, no machine, no path and no key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Meta {
     /// Contract version of the run, e.g. `v5`.
     pub contract_version: String,
@@ -39,14 +38,18 @@ pub struct Meta {
     /// Model name.
     pub model: String,
     /// Entity and date masks of the run; `None` when nothing was masked.
+    #[serde(default)]
     pub mask: Option<Mask>,
     /// Dataset the tools read.
+    #[serde(default)]
     pub dataset: Option<Dataset>,
     /// True when the dataset was generated. Never left out.
     pub synthetic: bool,
     /// Numbers of the behaviour flags the run used (spec/versions.md).
+    #[serde(default)]
     pub behaviour_flags: BTreeSet<u32>,
     /// What the host needs to set up the same run again (dates, card, cash ...), and anything else worth knowing.
+    #[serde(default)]
     pub extra: Map<String, Value>,
 }
 
@@ -205,7 +208,16 @@ impl Cassette {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(RecordingError::io("read", path))?;
-        let (cassette, cut) = Self::parse(path, &bytes)?;
+        Self::from_bytes(path, &bytes)
+    }
+
+    /// Reads a finished recording that is already in memory; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// As [`Cassette::load`].
+    pub fn from_bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Self, RecordingError> {
+        let path = name.as_ref();
+        let (cassette, cut) = Self::parse(path, bytes)?;
         match cut {
             None => Ok(cassette),
             Some(cut) => {
@@ -279,20 +291,32 @@ impl Cassette {
     /// [`RecordingError::Broken`] when the file lacks a part the request is made of.
     pub fn request(&self, step: usize) -> Result<Option<Request>, RecordingError> {
         let Some(wanted) = self.calls.get(step) else { return Ok(None) };
-        let mut messages: Vec<Message> = Vec::new();
+        let mut messages = Vec::new();
         for call in self.calls.iter().take(step + 1).filter(|call| call.scope == wanted.scope) {
-            let Some(stored) = &call.request else { continue };
-            if stored.messages_kept > messages.len() {
-                let what = format!("keeps {} messages of {}", stored.messages_kept, messages.len());
-                return Err(RecordingError::broken(&self.path, call.place, what));
-            }
-            messages.truncate(stored.messages_kept);
-            messages.extend(stored.messages_added.iter().cloned());
+            self.follow(call, &mut messages)?;
         }
-        let Some(stored) = &wanted.request else { return Ok(None) };
+        self.assemble(wanted, &messages)
+    }
+
+    /// Takes the messages from those of the scope's previous request to those of `call`.
+    pub(crate) fn follow(&self, call: &Call, messages: &mut Vec<Message>) -> Result<(), RecordingError> {
+        let Some(stored) = &call.request else { return Ok(()) };
+        if stored.messages_kept > messages.len() {
+            let what = format!("keeps {} messages of {}", stored.messages_kept, messages.len());
+            return Err(RecordingError::broken(&self.path, call.place, what));
+        }
+        messages.truncate(stored.messages_kept);
+        messages.extend(stored.messages_added.iter().cloned());
+        Ok(())
+    }
+
+    /// The request of `call`, whose messages are known.
+    fn assemble(&self, call: &Call, messages: &[Message]) -> Result<Option<Request>, RecordingError> {
+        let Some(stored) = &call.request else { return Ok(None) };
+        let broken = |what: String| RecordingError::broken(&self.path, call.place, what);
         let blob = |sha256: &Fingerprint| match self.blobs.get(sha256) {
             Some((_, value)) => Ok(value),
-            None => Err(RecordingError::broken(&self.path, wanted.place, format!("no blob line has the digest {sha256}"))),
+            None => Err(broken(format!("no blob line has the digest {sha256}"))),
         };
         let system = match &stored.system_sha256 {
             None => None,
@@ -301,14 +325,13 @@ impl Cassette {
         let mut tools = Vec::new();
         if let Some(sha256) = &stored.tools_sha256 {
             for item in blob(sha256)?.as_array().into_iter().flatten() {
-                let sha256 = item.as_str().unwrap_or_default().parse().map_err(|fault: crate::NotAFingerprint| {
-                    RecordingError::broken(&self.path, wanted.place, format!("in its list of tools: {fault}"))
-                })?;
+                let sha256 = item.as_str().unwrap_or_default().parse();
+                let sha256 = sha256.map_err(|fault: crate::NotAFingerprint| broken(format!("in its list of tools: {fault}")))?;
                 tools.push(blob(&sha256)?.clone());
             }
         }
         let StoredRequest { model, contract_version, sampling, .. } = stored.clone();
-        Ok(Some(Request { model, contract_version, sampling, system, tools, messages }))
+        Ok(Some(Request { model, contract_version, sampling, system, tools, messages: messages.to_vec() }))
     }
 
     /// Checks what replaying does not need: that every stored part and request has its digest and that no line was changed
@@ -326,8 +349,11 @@ impl Cassette {
                 return changed(*place, "the stored part".to_owned(), *sha256);
             }
         }
+        let mut scopes: BTreeMap<&str, Vec<Message>> = BTreeMap::new();
         for call in &self.calls {
-            if let Some(request) = self.request(call.step)?
+            let messages = scopes.entry(&call.scope).or_default();
+            self.follow(call, messages)?;
+            if let Some(request) = self.assemble(call, messages)?
                 && self.scheme().fingerprint(&request) != call.request_sha256
             {
                 return changed(call.place, format!("request {}", call.step), call.request_sha256);
@@ -349,9 +375,9 @@ impl Cassette {
         }
     }
 
-    /// Whether the call's request is in the file.
-    pub(crate) fn holds_request(&self, step: usize) -> bool {
-        self.calls.get(step).is_some_and(|call| call.request.is_some())
+    /// Forgets the end line, because more calls are going to follow; gives its place.
+    pub(crate) fn reopen(&mut self) -> Option<Place> {
+        self.end.take().map(|(place, _)| place)
     }
 
     /// Parts written as blob lines, by digest.

@@ -88,7 +88,7 @@ impl RecordingError {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The request is not the recorded one.
-    #[error("request {index} of {total} in scope {scope} ({place}) is not the recorded one\n  recorded {expected}\n  now      {actual}{}", describe(differences.as_deref()))]
+    #[error("request {index} (counted from 0, {total} recorded) in scope {scope}, {place}, is not the recorded one\n  recorded {expected}\n  now      {actual}{}", describe(differences.as_deref()))]
     Mismatch {
         /// Number of the request in its scope, from 0.
         index: usize,
@@ -108,7 +108,7 @@ pub enum ReplayError {
     },
     /// A request came after the last recorded one.
     #[error(
-        "the recording has {total} requests in scope {scope} and request {index} was asked for{}",
+        "the recording has {total} requests in scope {scope} and all are used; one more was made{}",
         if *sealed { "" } else { "; the recording has no end line, so it was cut or never finished" }
     )]
     Exhausted {
@@ -136,7 +136,7 @@ pub enum ReplayError {
         place: Place,
     },
     /// The recorded call has no answer.
-    #[error("request {index} in scope {scope} ({place}) was recorded without an output{}", reason(error.as_deref()))]
+    #[error("request {index} in scope {scope}, {place}, was recorded without an output{}", reason(error.as_deref()))]
     NoOutput {
         /// Number of the request, from 0.
         index: usize,
@@ -148,7 +148,7 @@ pub enum ReplayError {
         error: Option<String>,
     },
     /// The recorded answer cannot be understood.
-    #[error("request {index} in scope {scope} ({place}) has an output that is not an assistant answer: {what}")]
+    #[error("request {index} in scope {scope}, {place}, has an output that is not an assistant answer: {what}")]
     BadOutput {
         /// Number of the request, from 0.
         index: usize,

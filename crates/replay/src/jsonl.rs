@@ -20,7 +20,7 @@ pub struct Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {} (byte {})", self.line, self.offset)
+        write!(f, "line {}, byte {}", self.line, self.offset)
     }
 }
 
@@ -80,34 +80,84 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Appends one JSON line and hands it to the operating system: after this returns, a kill of the process loses nothing.
-/// With `sync` it also waits for the disk, so that a loss of power loses nothing either.
-pub(crate) fn append(file: &mut File, record: &impl Serialize, sync: bool) -> io::Result<String> {
-    let mut line = serde_json::to_string(record).map_err(io::Error::other)?;
-    line.push('\n');
-    // One write call per line, so that two lines never interleave and a kill cuts at most the last one.
-    file.write_all(line.as_bytes())?;
-    if sync {
-        file.sync_data()?;
-    }
-    line.pop();
-    Ok(line)
+/// A file that only grows, line by line.
+#[derive(Debug)]
+pub(crate) struct Appender {
+    file: File,
+    /// Bytes of whole lines.
+    length: u64,
+    /// Also wait for the disk after every line.
+    pub(crate) sync: bool,
+    /// A write failed and what it left could not be removed; a further line would follow a torn one.
+    torn: bool,
 }
 
-/// Opens an interrupted file for appending: cuts off a last line that is not whole and ends one that lacks its line end.
-/// `bytes` is the content of the file.
-pub(crate) fn reopen(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let whole = lines(bytes).filter(|line| line.ended || line.object().is_ok()).last();
-    let mut file = OpenOptions::new().append(true).open(path)?;
-    if let Some(line) = whole {
-        file.set_len(line.end as u64)?;
-        if !line.ended {
-            file.write_all(b"\n")?;
-        }
-    } else {
-        file.set_len(0)?;
+impl Appender {
+    /// Makes a new file; an existing one is an error.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        Ok(Self { file, length: 0, sync: false, torn: false })
     }
-    Ok(file)
+
+    /// Opens a file at its end, making it when it is not there.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self { file, length, sync: false, torn: false })
+    }
+
+    /// Opens an interrupted file, cuts it to `length` and ends the last line if it lacks its line end.
+    pub(crate) fn reopen(path: &Path, whole: &Whole) -> io::Result<Self> {
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let mut length = whole.length as u64;
+        file.set_len(length)?;
+        if !whole.ended {
+            file.write_all(b"\n")?;
+            length += 1;
+        }
+        Ok(Self { file, length, sync: false, torn: false })
+    }
+
+    /// Appends one JSON line and hands it to the operating system: after this returns, a kill of the process loses nothing.
+    /// Gives the line without its end.
+    pub(crate) fn append(&mut self, record: &impl Serialize) -> io::Result<String> {
+        if self.torn {
+            return Err(io::Error::other("an earlier line could not be written whole"));
+        }
+        let mut line = serde_json::to_string(record).map_err(io::Error::other)?;
+        line.push('\n');
+        // One write call per line, so that a kill cuts at most the last one.
+        if let Err(fault) = self.file.write_all(line.as_bytes()) {
+            self.torn = self.file.set_len(self.length).is_err();
+            return Err(fault);
+        }
+        self.length += line.len() as u64;
+        if self.sync {
+            self.file.sync_data()?;
+        }
+        line.pop();
+        Ok(line)
+    }
+
+    /// Waits until everything is on the disk.
+    pub(crate) fn sync_all(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+/// How much of an interrupted file is whole lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// Bytes.
+    pub(crate) length: usize,
+    /// False when the last of these lines lacks its line end.
+    pub(crate) ended: bool,
+}
+
+/// Measures the whole lines of a file. A JSON object that is closed is whole even without its line end.
+pub(crate) fn whole(bytes: &[u8]) -> Whole {
+    let last = lines(bytes).filter(|line| line.ended || line.object().is_ok()).last();
+    last.map_or(Whole { length: 0, ended: true }, |line| Whole { length: line.end, ended: line.ended })
 }
 
 /// Makes a rename in the folder of `path` outlast a loss of power, where the system can; not all file systems do.
@@ -116,5 +166,29 @@ pub(crate) fn sync_folder(path: &Path) {
         && let Ok(folder) = File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     {
         drop(folder.sync_all());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_reported_and_no_line_follows_a_torn_one() {
+        let mut appender = Appender::open(Path::new("/dev/full")).unwrap();
+        let full = appender.append(&1).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        // A device cannot be cut back, so the writer has to refuse from now on.
+        assert_eq!(appender.append(&2).unwrap_err().to_string(), "an earlier line could not be written whole");
+    }
+
+    #[test]
+    fn lines_know_their_places_through_byte_order_mark_crlf_and_blanks() {
+        let bytes = b"\xef\xbb\xbf{\"a\":1}\r\n\r\n  \n{\"b\":2}\n{\"c\"";
+        let found: Vec<_> =
+            lines(bytes).map(|line| (line.place.line, line.place.offset, line.ended, line.object().is_ok())).collect();
+        assert_eq!(found, [(1, 3, true, true), (4, 17, true, true), (5, 25, false, false)]);
+        assert_eq!(whole(bytes), Whole { length: 25, ended: true });
     }
 }

@@ -5,13 +5,12 @@ use crate::Fingerprint;
 use crate::canonical::{self, CANONICAL_VERSION};
 use crate::cassette::{BlobLine, CallLine, Cassette, EndLine, Meta, MetaLine, SCHEMA_VERSION, StoredRequest};
 use crate::error::RecordingError;
-use crate::jsonl;
+use crate::jsonl::{self, Appender, Whole};
 use crate::request::{Message, Request, Response};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 /// Records model calls into `FILE.partial`, which becomes `FILE` when finished.
@@ -19,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Recorder {
     path: PathBuf,
     partial: PathBuf,
-    file: File,
+    file: Appender,
     keep_requests: bool,
     calls: usize,
     digest: Sha256,
@@ -35,7 +34,7 @@ impl Recorder {
     pub fn create(path: impl AsRef<Path>, meta: Meta) -> Result<Self, RecordingError> {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
-        let file = match OpenOptions::new().append(true).create_new(true).open(&partial) {
+        let file = match Appender::create(&partial) {
             Ok(file) => file,
             Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => {
                 return Err(RecordingError::PartialExists { partial });
@@ -66,30 +65,21 @@ impl Recorder {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
         let bytes = std::fs::read(&partial).map_err(RecordingError::io("read", &partial))?;
-        let (cassette, _) = Cassette::parse(&partial, &bytes)?;
-        if cassette.is_sealed() {
-            // Killed between the last line and the renaming.
-            let place = cassette.calls().last().map_or(jsonl::Place { line: 1, offset: 0 }, |call| call.place);
-            return Err(RecordingError::broken(
-                &partial,
-                place,
-                "the recording is complete; rename the file instead of resuming",
-            ));
+        let (mut cassette, _) = Cassette::parse(&partial, &bytes)?;
+        let mut whole = jsonl::whole(&bytes);
+        // Killed between the end line and the renaming: the end line is taken off and written again.
+        if let Some(end) = cassette.reopen() {
+            whole = Whole { length: end.offset, ended: true };
         }
-        let file = jsonl::reopen(&partial, &bytes).map_err(RecordingError::io("write", &partial))?;
+        let file = Appender::reopen(&partial, &whole).map_err(RecordingError::io("write", &partial))?;
         let mut digest = Sha256::new();
-        for line in jsonl::lines(&bytes).filter(|line| line.object().is_ok()) {
+        for line in jsonl::lines(bytes.get(..whole.length).unwrap_or_default()) {
             digest.update(line.bytes);
             digest.update(b"\n");
         }
         let mut previous = BTreeMap::new();
-        for scope in cassette.scopes() {
-            let last = cassette.calls().iter().rfind(|call| call.scope == scope && cassette.holds_request(call.step));
-            if let Some(last) = last
-                && let Some(request) = cassette.request(last.step)?
-            {
-                previous.insert(scope.to_owned(), request.messages);
-            }
+        for call in cassette.calls() {
+            cassette.follow(call, previous.entry(call.scope.clone()).or_default())?;
         }
         let recorder = Self {
             path,
@@ -219,7 +209,7 @@ impl Recorder {
     }
 
     fn append(&mut self, record: &impl Serialize) -> Result<(), RecordingError> {
-        let line = jsonl::append(&mut self.file, record, false).map_err(RecordingError::io("write", &self.partial))?;
+        let line = self.file.append(record).map_err(RecordingError::io("write", &self.partial))?;
         self.digest.update(line.as_bytes());
         self.digest.update(b"\n");
         Ok(())

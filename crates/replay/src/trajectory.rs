@@ -4,11 +4,10 @@
 use crate::Fingerprint;
 use crate::cassette::{Cut, version};
 use crate::error::RecordingError;
-use crate::jsonl;
+use crate::jsonl::{self, Appender};
 use crate::request::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use traderharness_contract::Envelope;
 
@@ -145,7 +144,6 @@ impl Record {
 
 /// What a run is: everything its bytes depend on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct RunStart {
     /// Set by the writer.
     pub schema_version: u32,
@@ -158,6 +156,7 @@ pub struct RunStart {
     /// True when the dataset was generated. Never left out.
     pub synthetic: bool,
     /// Card, dates, cash, masks and whatever else the run was set up with.
+    #[serde(default)]
     pub run: Map<String, Value>,
 }
 
@@ -175,9 +174,8 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Trajectory {
     path: PathBuf,
-    file: File,
+    file: Appender,
     next: u64,
-    sync: bool,
 }
 
 impl Trajectory {
@@ -187,8 +185,8 @@ impl Trajectory {
     /// [`RecordingError::Io`], also when the file is already there: records are never overwritten.
     pub fn create(path: impl AsRef<Path>, start: RunStart) -> Result<Self, RecordingError> {
         let path = path.as_ref().to_owned();
-        let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(RecordingError::io("create", &path))?;
-        let mut trajectory = Self { path, file, next: 0, sync: false };
+        let file = Appender::create(&path).map_err(RecordingError::io("create", &path))?;
+        let mut trajectory = Self { path, file, next: 0 };
         trajectory.append(Record::RunStart(RunStart { schema_version: TRAJECTORY_SCHEMA_VERSION, ..start }))?;
         Ok(trajectory)
     }
@@ -201,15 +199,15 @@ impl Trajectory {
         let path = path.as_ref().to_owned();
         let bytes = std::fs::read(&path).map_err(RecordingError::io("read", &path))?;
         let Recovered { entries, .. } = parse(&path, &bytes)?;
-        let file = jsonl::reopen(&path, &bytes).map_err(RecordingError::io("write", &path))?;
+        let file = Appender::reopen(&path, &jsonl::whole(&bytes)).map_err(RecordingError::io("write", &path))?;
         let next = entries.len() as u64;
-        Ok((Self { path, file, next, sync: false }, entries))
+        Ok((Self { path, file, next }, entries))
     }
 
     /// Also waits for the disk after every record: slower, safe against a loss of power.
     #[must_use]
     pub fn synced(mut self) -> Self {
-        self.sync = true;
+        self.file.sync = true;
         self
     }
 
@@ -219,7 +217,7 @@ impl Trajectory {
     /// [`RecordingError::Io`]; the event must then not be acknowledged.
     pub fn append(&mut self, record: Record) -> Result<u64, RecordingError> {
         let seq = self.next;
-        jsonl::append(&mut self.file, &Entry { seq, record }, self.sync).map_err(RecordingError::io("write", &self.path))?;
+        self.file.append(&Entry { seq, record }).map_err(RecordingError::io("write", &self.path))?;
         self.next += 1;
         Ok(seq)
     }
@@ -273,7 +271,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Recovered, RecordingError> {
 #[derive(Debug)]
 pub struct TimingLog {
     path: PathBuf,
-    file: File,
+    file: Appender,
 }
 
 #[derive(Serialize)]
@@ -290,7 +288,7 @@ impl TimingLog {
     /// [`RecordingError::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref().to_owned();
-        let file = OpenOptions::new().append(true).create(true).open(&path).map_err(RecordingError::io("create", &path))?;
+        let file = Appender::open(&path).map_err(RecordingError::io("create", &path))?;
         Ok(Self { path, file })
     }
 
@@ -300,8 +298,6 @@ impl TimingLog {
     /// [`RecordingError::Io`].
     pub fn append(&mut self, seq: u64, what: &str, took: std::time::Duration) -> Result<(), RecordingError> {
         let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        jsonl::append(&mut self.file, &Timing { seq, what, microseconds }, false)
-            .map(drop)
-            .map_err(RecordingError::io("write", &self.path))
+        self.file.append(&Timing { seq, what, microseconds }).map(drop).map_err(RecordingError::io("write", &self.path))
     }
 }
