@@ -19,7 +19,7 @@ pub(super) struct Needle {
 #[derive(Debug)]
 enum Scan {
     /// The longest run of characters that have one spelling: its bytes, and where it is in the needle.
-    Run { finder: Finder<'static>, chars: Range<usize> },
+    Run { finder: Box<Finder<'static>>, chars: Range<usize> },
     /// First bytes of the spellings of the first character, which is ASCII: half width in both cases, and full width.
     Lead { lower: u8, upper: u8 },
     /// Every character position.
@@ -113,7 +113,7 @@ impl Scan {
         }
         if !longest.is_empty() {
             let run: String = folded[longest.clone()].iter().collect();
-            return Self::Run { finder: Finder::new(run.as_bytes()).into_owned(), chars: longest };
+            return Self::Run { finder: Box::new(Finder::new(run.as_bytes()).into_owned()), chars: longest };
         }
         match folded.first() {
             Some(c) if c.is_ascii() => Self::Lead { lower: *c as u8, upper: (*c as u8).to_ascii_uppercase() },

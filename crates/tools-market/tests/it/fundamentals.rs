@@ -116,11 +116,15 @@ fn broken_numbers_are_null_with_a_reason() {
     let row = FundamentalRow {
         roe: Some(f64::NAN),
         net_profit: Some(f64::INFINITY),
-        revenue: Some(1e300),
+        revenue: Some(f64::NEG_INFINITY),
         eps: Some(0.0),
         ..report("2024-03-04 18:00", "2023-12-31", 0.0)
     };
-    let broken = SegmentRow { revenue: Some(f64::NEG_INFINITY), gross_margin: None, ..segment("2024-03-04 18:00", "2023-12-31", "A", 0.0) };
+    let broken = SegmentRow {
+        revenue: Some(f64::NEG_INFINITY),
+        gross_margin: None,
+        ..segment("2024-03-04 18:00", "2023-12-31", "A", 0.0)
+    };
     let store = of(stock().fundamental(row).segment(broken).valuation(
         "2024-03-04",
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::NAN],
@@ -239,8 +243,12 @@ fn a_missing_table_is_not_a_missing_row() {
 
 #[test]
 fn arguments_are_closed_and_bounded() {
-    for args in [json!({}), json!({ "stock_code": CODE, "periods": 0 }), json!({ "stock_code": CODE, "periods": 9 }), json!({ "stock_code": CODE, "x": 1 })]
-    {
+    for args in [
+        json!({}),
+        json!({ "stock_code": CODE, "periods": 0 }),
+        json!({ "stock_code": CODE, "periods": 9 }),
+        json!({ "stock_code": CODE, "x": 1 }),
+    ] {
         assert!(schema_refuses("get_fundamentals", &args), "{args}");
     }
 }

@@ -1,4 +1,5 @@
 //! Behaviour tests of the read tools, through the same definitions and handlers that a dispatcher holds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a wrong fixture must stop its test at once")]
 
 mod call;
 mod fundamentals;
