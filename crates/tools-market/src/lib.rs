@@ -19,8 +19,10 @@ mod features;
 mod fundamentals;
 mod lookup;
 mod market;
+mod narrative;
 mod number;
 mod page;
+mod screening;
 mod sectors;
 mod state;
 mod text;
@@ -55,7 +57,13 @@ pub fn tools() -> Vec<Handler<MarketTools>> {
         Handler::of::<market::price::GetStockPrice>(),
         Handler::of::<market::info::GetStockInfo>(),
         Handler::of::<market::overview::GetMarketOverview>(),
+        // Narrative.
+        Handler::of::<narrative::overview::GetNarrativeMarketOverview>(),
+        Handler::of::<narrative::sector::GetNarrativeSectorSummary>(),
+        Handler::of::<narrative::news::GetNarrativeNews>(),
         // Screening.
+        Handler::of::<screening::stocks::ScreenStocks>(),
+        Handler::of::<screening::cycle::ScreenBehavioralCycle>(),
         Handler::of::<market::sector::GetSectorSummary>(),
         // Fundamentals.
         Handler::of::<fundamentals::GetFundamentals>(),

@@ -39,7 +39,7 @@ pub(crate) fn find(view: &View<'_>, facts: &Facts, asked: &str, cursor: Option<&
         return Ok(only);
     }
     let names: Vec<&str> = facts.sectors.iter().map(|s| s.name.as_str()).collect();
-    let page = page::page(view, "sectors", cursor, names.clone(), NAMES)?;
+    let page = page::page(view, "sector_names", cursor, names.clone(), NAMES)?;
     let closest = if candidates.is_empty() { closest(&names, wanted) } else { candidates.iter().map(|i| names[*i]).collect() };
     let message = if candidates.is_empty() { "No sector has this name." } else { "More than one sector starts with this text." };
     Err(ToolFailure::new(

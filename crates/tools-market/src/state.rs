@@ -5,6 +5,10 @@
 
 use crate::features::Facts;
 use crate::market::{overview, sector};
+use crate::narrative::budget::Asked;
+use crate::narrative::{overview as narrative_overview, sector as narrative_sector};
+use crate::screening::behavior::Behaviors;
+use crate::screening::{cycle, stocks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use traderharness_market::{Clock, Day, SecId, View};
@@ -22,8 +26,14 @@ pub struct MarketState {
 #[derive(Debug, Default)]
 pub(crate) struct Tick {
     facts: Option<Arc<Facts>>,
+    behaviors: Option<Arc<Behaviors>>,
     pub(crate) overview: Memo<(), overview::Output>,
     pub(crate) sector: Memo<sector::Args, sector::Output>,
+    pub(crate) screen: Memo<stocks::Args, stocks::Output>,
+    pub(crate) cycle: Memo<cycle::Args, cycle::Output>,
+    pub(crate) narrative_overview: Memo<(), narrative_overview::Output>,
+    /// By position of the sector.
+    pub(crate) narrative_sector: Memo<usize, narrative_sector::Output>,
 }
 
 /// What was asked on this day.
@@ -31,6 +41,10 @@ pub(crate) struct Tick {
 pub(crate) struct Today {
     /// Securities whose company facts were already given.
     pub(crate) described: BTreeSet<SecId>,
+    /// Sectors of get_narrative_sector_summary.
+    pub(crate) sectors: Asked,
+    /// Searches of get_narrative_news.
+    pub(crate) searches: Asked,
 }
 
 /// Answers of one tool at one clock, by arguments.
@@ -77,5 +91,10 @@ impl MarketState {
     /// The market at this clock, computed on the first question.
     pub(crate) fn facts(&mut self, view: &View<'_>) -> Arc<Facts> {
         Arc::clone(self.at(view).tick.facts.get_or_insert_with(|| Arc::new(Facts::of(view))))
+    }
+
+    /// Behavioural features at this clock, computed on the first question.
+    pub(crate) fn behaviors(&mut self, view: &View<'_>) -> Arc<Behaviors> {
+        Arc::clone(self.at(view).tick.behaviors.get_or_insert_with(|| Arc::new(Behaviors::of(view))))
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct Args {
     detail: Detail,
     /// next_cursor of the previous page, with otherwise equal arguments at the same decision point. Only with detail full.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 40))]
+    #[schemars(length(min = 1, max = 100))]
     cursor: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     sector: String,
     /// next_cursor of a sector_not_found failure, to read on in the list of sector names. Not needed otherwise.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 60))]
+    #[schemars(length(min = 1, max = 100))]
     cursor: Option<String>,
 }
 

@@ -11,16 +11,16 @@ const REACH: usize = 64;
 
 /// A text that fits its field.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    pub(super) text: FreeText,
+pub(crate) struct Cut {
+    pub(crate) text: FreeText,
     /// Characters of the whole text.
-    pub(super) characters: usize,
-    pub(super) cut: bool,
+    pub(crate) characters: usize,
+    pub(crate) cut: bool,
 }
 
 impl Cut {
     /// The first `limit` characters of `text` at most.
-    pub(super) fn at(view: &View<'_>, text: &str, limit: usize) -> Self {
+    pub(crate) fn at(view: &View<'_>, text: &str, limit: usize) -> Self {
         // A character is at least one byte: most texts need no count to be known as short.
         if text.len() <= limit || text.chars().nth(limit).is_none() {
             return Self { text: text.into(), characters: text.chars().count(), cut: false };

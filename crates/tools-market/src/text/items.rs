@@ -30,7 +30,7 @@ impl EmptyReason {
 }
 
 /// A text item: its time and an id made from its content.
-pub(super) trait Item {
+pub(crate) trait Item {
     /// Publication time.
     fn time(&self) -> Moment;
     /// Id made from kind, code, source time and text: equal in every run over the same source, whatever the file order; keyed

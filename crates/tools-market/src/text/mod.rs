@@ -15,13 +15,13 @@
 
 mod announcement_evidence;
 mod announcements;
-mod cut;
+pub(crate) mod cut;
 mod filings;
-mod items;
+pub(crate) mod items;
 mod needle;
 mod news;
-mod search;
-mod window;
+pub(crate) mod search;
+pub(crate) mod window;
 mod words;
 
 pub(crate) use announcement_evidence::GetAnnouncementEvidence;

@@ -49,7 +49,7 @@ impl Window {
 }
 
 /// As of when a list of texts is true: texts are visible up to the clock, before the open too (engine E2.3).
-pub(super) fn as_of(view: &View<'_>) -> AsOf {
+pub(crate) fn as_of(view: &View<'_>) -> AsOf {
     let now = view.clock().now();
     AsOf { day: now.day().into(), time: now.minute().to_string(), decision_point: view.clock().point.as_str().to_owned() }
 }

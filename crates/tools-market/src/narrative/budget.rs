@@ -1,0 +1,55 @@
+//! Daily budgets of different questions. Only a successful question that was not asked before counts (spec/tools.md b16).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use traderharness_contract::{ErrorCode, ToolFailure};
+
+/// Different questions of a budgeted tool per day.
+pub(crate) const LIMIT: usize = 2;
+
+/// The day's budget of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Budget {
+    /// Different questions answered today, this one included.
+    used: usize,
+    /// Different questions a day.
+    limit: usize,
+}
+
+/// Questions of one tool that were answered today, in visible terms, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(Vec<String>);
+
+impl Asked {
+    /// Refuses a new question when the budget is used up; changes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorCode::DailyToolBudgetExhausted`] with what was asked today.
+    pub(crate) fn admit(&self, question: &str) -> Result<(), ToolFailure> {
+        if self.0.len() < LIMIT || self.0.iter().any(|q| q == question) {
+            return Ok(());
+        }
+        Err(ToolFailure::new(
+            ErrorCode::DailyToolBudgetExhausted,
+            format!("This tool answers {LIMIT} different questions a day, and both were asked."),
+            "Repeat one of correction.asked_today for free, use another tool, or ask again on the next trading day.",
+        )
+        .with("asked_today", self.0.clone())
+        .with("used", self.0.len())
+        .with("limit", LIMIT))
+    }
+
+    /// Counts an answered question. True when it was asked before today.
+    pub(crate) fn count(&mut self, question: String) -> bool {
+        let repeated = self.0.contains(&question);
+        if !repeated {
+            self.0.push(question);
+        }
+        repeated
+    }
+
+    /// The budget as the result shows it.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget { used: self.0.len(), limit: LIMIT }
+    }
+}
