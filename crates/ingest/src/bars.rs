@@ -164,8 +164,8 @@ fn read_file(shape: Shape, file: &TableFile, raw: &mut RawBars, faults: &mut Fau
             _ => {}
         }
     }
-    if !file.has(&["amount"]) {
-        faults.text(FaultKind::MissingColumn, file.rows() as u64, "amount");
+    if shape != Shape::Index && !file.has(&["amount"]) {
+        faults.text(FaultKind::MissingColumn, 1, "amount");
     }
     Ok(adjusted)
 }

@@ -221,11 +221,6 @@ impl TableFile {
         }
     }
 
-    /// As [`Self::times`]; a missing column is all null.
-    pub(crate) fn times_or_null(&self, names: &[&'static str]) -> Result<Vec<Seconds>, IngestError> {
-        if self.has(names) { self.times(names) } else { Ok(vec![civil::NULL; self.rows]) }
-    }
-
     /// Texts; `None` = null.
     pub(crate) fn texts(&self, names: &[&'static str]) -> Result<Vec<Option<String>>, IngestError> {
         let (at, name) = self.require(names)?;

@@ -19,6 +19,7 @@ mod report;
 mod source;
 mod tables;
 
+pub use cache::{build_cache, load_cache, write_cache};
 pub use error::IngestError;
 pub use load::{Dataset, LoadOptions, OnProgress, Progress, check, load, load_parts, quiet};
 pub use pack::{BUNDLED_NOTICE, bundled};

@@ -301,7 +301,12 @@ impl fmt::Display for DatasetReport {
             return writeln!(f, "no faults found");
         }
         for fault in &self.faults {
-            writeln!(f, "{:<8}{}: {} {}", fault.severity.as_str(), fault.table, fault.count, fault.what)?;
+            let whole = matches!(
+                fault.kind,
+                FaultKind::UnreadableTable | FaultKind::MissingTable | FaultKind::EmptyTable | FaultKind::MissingColumn
+            );
+            let count = if whole { String::new() } else { format!("{} ", fault.count) };
+            writeln!(f, "{:<8}{}: {count}{}", fault.severity.as_str(), fault.table, fault.what)?;
             if !fault.examples.is_empty() {
                 writeln!(f, "        e.g. {}", fault.examples.join("; "))?;
             }
