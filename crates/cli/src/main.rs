@@ -1,1 +1,33 @@
-fn main() {}
+//! The `traderharness` command. It reads arguments, opens files, shows progress and prints; every rule lives in the crates below it.
+//!
+//! Exit codes: 0 done, 1 a check found something (a replay that differs, a faulty dataset), 2 bad input (arguments, card, script),
+//! 3 the environment (missing or unreadable files, a full disk), 4 a run that stopped before its end.
+
+mod args;
+mod data;
+mod demo;
+mod fault;
+mod manifest;
+mod replay;
+mod report;
+mod run;
+mod source;
+mod tools;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let outcome = match args.command {
+        args::Command::Demo(options) => demo::demo(&options),
+        args::Command::Run(options) => run::run(&options),
+        args::Command::Replay(options) => replay::replay(&options),
+        args::Command::Tools(options) => tools::tools(&options),
+        args::Command::Data(options) => data::data(&options),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(fault) => fault.report(),
+    }
+}

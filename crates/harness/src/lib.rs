@@ -1,1 +1,34 @@
-//! stub
+//! A trading day: [`Session`], the one dispatch path, decision points, briefs, the agent loop and model clients.
+//!
+//! Stores are handed in; this crate loads nothing and opens no file. It never moves the clock because a model wrote prose.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`card`] | [`Card`]: who the agent is and what it may do |
+//! | [`toolbox`] | the tools of a run with their compiled definitions |
+//! | [`session`] | [`Session`]: one agent, one account, one clock |
+//! | [`dispatch`] | the ten steps of a tool call |
+//! | [`phase`] | open failures, completion rules, what is offered at a decision point |
+//! | [`brief`] | the texts a day starts with and each window opens with |
+//! | [`prompt`] | the system prompt and the phase protocol message |
+//! | [`model`] | model clients: the trait, scripted, recording, replaying |
+//! | [`script`] | turns of a scripted model |
+//! | [`run`] | the loop over decision points and days |
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod brief;
+pub mod card;
+pub mod dispatch;
+pub mod masking;
+pub mod model;
+pub mod phase;
+pub mod prompt;
+pub mod run;
+pub mod script;
+pub mod session;
+pub mod toolbox;
+
+pub use card::{Card, CardError};
+pub use dispatch::{CallReport, RawArguments};
+pub use session::{Session, SessionConfig, SessionError};
+pub use toolbox::{Toolbox, ToolboxError};

@@ -1,0 +1,167 @@
+//! Command line of `traderharness`.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A trading environment for LLM agents that cannot leak the future.
+#[derive(Debug, Parser)]
+#[command(
+    name = "traderharness",
+    version,
+    after_help = "Exit codes: 0 done, 1 a check found something, 2 bad input, 3 environment, 4 a run that stopped.\nStart with: traderharness demo"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Replay the bundled one-day recording over the bundled real data and show the day.
+    Demo(DemoOptions),
+    /// Run a scripted agent over trading days.
+    Run(RunOptions),
+    /// Replay a recording and check that every request is identical.
+    Replay(ReplayOptions),
+    /// Show the contract of all tools, or of one.
+    Tools(ToolsOptions),
+    /// Look at, make or check datasets.
+    Data(DataOptions),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoOptions {
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a run hides from the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MaskChoice {
+    /// Dates, codes and names.
+    All,
+    /// Dates only.
+    Dates,
+    /// Codes and names only.
+    Entities,
+    /// Nothing.
+    None,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunOptions {
+    /// Script of the model's turns, YAML or JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: PathBuf,
+    /// Dataset: a directory in the documented layout or a cache file. Without it the bundled real pack is used.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// First day, YYYY-MM-DD.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) start: String,
+    /// Last day, YYYY-MM-DD.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) end: String,
+    /// Card of the agent, YAML or JSON. Without it the built-in card is used.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) card: Option<PathBuf>,
+    /// Keep cassette, trajectory and summary in this new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// What is hidden from the agent.
+    #[arg(long, value_enum, default_value = "all")]
+    pub(crate) mask: MaskChoice,
+    /// File with the mask key of an earlier run (64 hex digits); without it a new secret is drawn.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask_key: Option<PathBuf>,
+    /// Check every result against its output schema.
+    #[arg(long)]
+    pub(crate) check_output: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReplayOptions {
+    /// Run folder or cassette file.
+    #[arg(value_name = "CASSETTE")]
+    pub(crate) cassette: PathBuf,
+    /// Dataset, when it is not where the run found it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Mask key file, when it is not in the run folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask_key: Option<PathBuf>,
+    /// Show the day while it replays.
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ToolsOptions {
+    /// Tool to show; all are listed without it.
+    pub(crate) name: Option<String>,
+    /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DataOptions {
+    #[command(subcommand)]
+    pub(crate) command: DataCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Tables, ranges and faults of a dataset; of the bundled pack without a path.
+    Info {
+        /// Dataset directory or cache file.
+        path: Option<PathBuf>,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a dataset; exit code 1 when it has errors.
+    Check {
+        /// Dataset directory or cache file.
+        path: PathBuf,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a synthetic market: every table, market rules inside, labelled synthetic.
+    Generate {
+        /// New folder to write.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Number of stocks.
+        #[arg(long, default_value_t = 300)]
+        stocks: u32,
+        /// Trading days.
+        #[arg(long, default_value_t = 250)]
+        days: u32,
+        /// Last days that have 5-minute bars.
+        #[arg(long, default_value_t = 5)]
+        minute_days: u32,
+        /// Seed; the same seed writes the same market.
+        #[arg(long, default_value_t = 7)]
+        seed: u64,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a dataset as one cache file that loads many times faster; pass it to --data.
+    Cache {
+        /// Dataset directory.
+        path: PathBuf,
+        /// Cache file to write.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}

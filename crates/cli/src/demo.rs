@@ -1,0 +1,51 @@
+//! `traderharness demo`: replays the bundled one-day recording over the bundled real pack. No argument, no network, no key.
+
+use crate::args::DemoOptions;
+use crate::fault::{Class, Fault, Outcome};
+use crate::manifest::parse_key;
+use crate::replay::{identical, manifest, play, player};
+use crate::report::{Printer, print, summary_text};
+use crate::run::{machine, pretty};
+use crate::source;
+use serde_json::json;
+use std::process::ExitCode;
+use traderharness_harness::run::{Observer, Silent};
+use traderharness_replay::Cassette;
+
+/// The recording; made by `cargo xtask cassettes`, checked by a test.
+const CASSETTE: &str = include_str!("../demo/cassette.jsonl");
+/// Its mask key. Public on purpose: the demo has nothing to hide.
+const MASK_KEY: &str = include_str!("../demo/mask.key");
+
+pub(crate) fn demo(options: &DemoOptions) -> Outcome {
+    let cassette = Cassette::from_bytes("bundled demo", CASSETTE.as_bytes()).map_err(|e| Fault::new(Class::Environment, e))?;
+    let player = player(cassette)?;
+    let manifest = manifest(&player)?;
+    let dataset = source::open(None, options.json)?;
+    let mut silent = Silent;
+    let mut printer = Printer::new();
+    if !options.json {
+        print("One recorded trading day, replayed over real bars. Codes and dates are masked, as the agent saw them.");
+    }
+    let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
+    let replayed = play(dataset, player, manifest, parse_key(MASK_KEY)?, observer)?;
+    if options.json {
+        print(&pretty(
+            &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&summary_text(&replayed.summary, replayed.world.synthetic()));
+    if printer.repairs > 0 {
+        print(&format!("{} failed call(s) were repaired inside their phase.", printer.repairs));
+    }
+    print(&identical(replayed.requests));
+    print(NEXT);
+    Ok(ExitCode::SUCCESS)
+}
+
+const NEXT: &str = "\nTry next:
+  traderharness tools place_order        the contract of one tool
+  traderharness data info                what the bundled real pack holds
+  traderharness data generate --out m    a whole synthetic market to run on
+  traderharness run --help               your own script over your own window";

@@ -1,0 +1,109 @@
+//! What a run folder holds: `cassette.jsonl` with the manifest in its first line, `trajectory.jsonl`, `summary.json`, and `private/`
+//! with what must not travel with a public recording: the mask key and where the dataset lay.
+
+use crate::args::MaskChoice;
+use crate::fault::{Class, Fault};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use traderharness_harness::Card;
+use traderharness_market::{Day, MaskConfig, MaskStyle};
+
+/// Public facts of a run, in the cassette's meta line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Card snapshot.
+    pub(crate) card: Card,
+    /// First day asked for.
+    pub(crate) start: String,
+    /// Last day asked for.
+    pub(crate) end: String,
+    /// Dates hidden.
+    pub(crate) mask_dates: bool,
+    /// Codes and names hidden.
+    pub(crate) mask_entities: bool,
+    /// Id of the mask key; the key itself is in `private/`.
+    pub(crate) entity_mask_seed: String,
+}
+
+/// Private facts of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Private {
+    /// Mask key, hex.
+    pub(crate) mask_key: String,
+    /// Where the dataset lay; none for the bundled pack.
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// First and last day, checked before anything loads (engine E1.4).
+pub(crate) fn window(start: &str, end: &str) -> Result<(Day, Day), Fault> {
+    let day = |what: &str, text: &str| {
+        Day::parse(text).map_err(|e| Fault::new(Class::Input, e).context(format!("{what} is not a date")))
+    };
+    let (start, end) = (day("--start", start)?, day("--end", end)?);
+    if end < start {
+        return Err(Fault::text(Class::Input, format!("--end {end} is before --start {start}")).hint("swap them"));
+    }
+    let today = host_today();
+    if start > today {
+        return Err(Fault::text(Class::Input, format!("--start {start} is in the future; today is {today}"))
+            .hint("a run is over days that have happened"));
+    }
+    Ok((start, end))
+}
+
+/// The host's day, only to refuse windows that have not happened.
+fn host_today() -> Day {
+    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    // One day of slack for exchanges ahead of UTC.
+    Day((seconds / 86_400) as i32 + 1)
+}
+
+impl Manifest {
+    /// The mask of the run.
+    pub(crate) fn mask(&self, key: Vec<u8>) -> MaskConfig {
+        MaskConfig { dates: self.mask_dates, entities: self.mask_entities, style: MaskStyle::Opaque, key }
+    }
+
+    /// What a choice on the command line hides.
+    pub(crate) const fn hides(choice: MaskChoice) -> (bool, bool) {
+        match choice {
+            MaskChoice::All => (true, true),
+            MaskChoice::Dates => (true, false),
+            MaskChoice::Entities => (false, true),
+            MaskChoice::None => (false, false),
+        }
+    }
+}
+
+/// Reads 64 hex digits.
+pub(crate) fn parse_key(text: &str) -> Result<Vec<u8>, Fault> {
+    let text = text.trim();
+    let fault = || Fault::text(Class::Input, "the mask key is not 64 hex digits");
+    if text.len() != 64 || !text.is_ascii() {
+        return Err(fault());
+    }
+    (0..32).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(|_| fault())).collect()
+}
+
+/// Writes a key.
+pub(crate) fn hex(key: &[u8]) -> String {
+    key.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A new secret.
+pub(crate) fn new_key() -> Result<Vec<u8>, Fault> {
+    let mut key = [0_u8; 32];
+    getrandom::fill(&mut key).map_err(|e| Fault::text(Class::Environment, format!("the system gives no random bytes: {e}")))?;
+    Ok(key.to_vec())
+}
+
+/// Writes a file under a temporary name and renames it, so that it is whole or absent.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    use std::io::Write as _;
+    let fault = |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be written", path.display()));
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
+    file.write_all(bytes).map_err(fault)?;
+    file.persist(path).map_err(|e| fault(e.error))?;
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! `traderharness replay`: every tool is executed again on the data, and every request must be identical to the recorded one.
+
+use crate::args::ReplayOptions;
+use crate::fault::{Class, Fault, Outcome, read_text};
+use crate::manifest::{Manifest, parse_key, window};
+use crate::report::{Printer, print, summary_text};
+use crate::run::{RunFolder, World, machine, pretty};
+use crate::source;
+use serde_json::json;
+use std::process::ExitCode;
+use traderharness_harness::model::ReplayClient;
+use traderharness_harness::run::{Observer, RunSummary, Silent};
+use traderharness_harness::session::NoJournal;
+use traderharness_ingest::Dataset;
+use traderharness_replay::{Cassette, Meta, Player};
+
+pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
+    let folder = RunFolder::of(&options.cassette);
+    let file = if options.cassette.is_dir() { folder.cassette() } else { options.cassette.clone() };
+    let cassette =
+        Cassette::load(&file).map_err(|e| Fault::new(Class::Input, e).context(format!("cassette `{}`", file.display())))?;
+    let player = player(cassette)?;
+    let private = folder.read_private()?;
+    let key = match (&options.mask_key, &private) {
+        (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
+        (None, Some(private)) => parse_key(&private.mask_key)?,
+        (None, None) => Vec::new(),
+    };
+    let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
+    let manifest = manifest(&player)?;
+    if (manifest.mask_entities) && key.is_empty() {
+        return Err(Fault::text(Class::Input, "the recording is masked and its mask key is not beside it")
+            .hint("pass --mask-key FILE; the run kept it in private/run.json"));
+    }
+    let dataset = source::open(data.as_deref(), options.json)?;
+    let mut silent = Silent;
+    let mut printer = Printer::new();
+    let observer: &mut dyn Observer = if options.show && !options.json { &mut printer } else { &mut silent };
+    let replayed = play(dataset, player, manifest, key, observer)?;
+    if options.json {
+        print(&pretty(
+            &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
+        ));
+    } else {
+        print(&summary_text(&replayed.summary, replayed.world.synthetic()));
+        print(&identical(replayed.requests));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The line everybody looks for.
+pub(crate) fn identical(requests: u64) -> String {
+    format!("{requests} of {requests} requests identical.")
+}
+
+/// A replay that went through.
+pub(crate) struct Replayed {
+    pub(crate) requests: u64,
+    pub(crate) summary: RunSummary,
+    pub(crate) world: World,
+}
+
+/// Manifest of a cassette.
+pub(crate) fn manifest(player: &Player) -> Result<Manifest, Fault> {
+    let value = meta(player).extra.get("manifest").cloned().ok_or_else(|| {
+        Fault::text(Class::Input, "the cassette has no manifest, so the run cannot be set up again")
+            .hint("record with `traderharness run --record DIR`")
+    })?;
+    serde_json::from_value(value).map_err(|e| Fault::new(Class::Input, e).context("the manifest of the cassette cannot be read"))
+}
+
+/// Replays a cassette over a dataset.
+pub(crate) fn play(
+    dataset: Dataset,
+    player: Player,
+    mut manifest: Manifest,
+    key: Vec<u8>,
+    observer: &mut dyn Observer,
+) -> Result<Replayed, Fault> {
+    let meta = meta(&player);
+    let recorded_key = manifest.entity_mask_seed.clone();
+    let window = window(&manifest.start, &manifest.end)?;
+    let world = World::build(dataset, &mut manifest, key, true)?;
+    let data = world.store.meta();
+    if let Some(recorded) = &meta.dataset
+        && let Some(digest) = &recorded.sha256
+        && digest.to_string() != data.digest
+    {
+        return Err(Fault::text(
+            Class::Finding,
+            format!(
+                "the recording was made on dataset {} ({}), this is {} ({})",
+                recorded.name,
+                head(&digest.to_string()),
+                data.name,
+                head(&data.digest)
+            ),
+        )
+        .hint("pass the dataset of the run with --data; nothing was replayed"));
+    }
+    if manifest.mask_entities && recorded_key != manifest.entity_mask_seed {
+        return Err(Fault::text(
+            Class::Input,
+            format!("the mask key has id {}, the recording was made with {recorded_key}", manifest.entity_mask_seed),
+        )
+        .hint("pass the key of that run with --mask-key"));
+    }
+    let days = world.days(window)?;
+    let mut client = ReplayClient::new(player);
+    let summary = world.play(Box::new(NoJournal), &mut client, &days, &meta.model, observer)?;
+    client.into_player().finish().map_err(|e| Fault::new(Class::Finding, e))?;
+    Ok(Replayed { requests: summary.requests, summary, world })
+}
+
+fn head(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// A player over a cassette of one agent.
+pub(crate) fn player(cassette: Cassette) -> Result<Player, Fault> {
+    Player::new(cassette).map_err(|e| Fault::new(Class::Input, e))
+}
+
+fn meta(player: &Player) -> Meta {
+    player.cassette().meta().cloned().unwrap_or_default()
+}

@@ -1,0 +1,194 @@
+//! A day as a person wants to read it: clock, calls, repairs, orders, equity.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use traderharness_harness::run::{DayRecord, Observer, RunSummary};
+use traderharness_harness::{CallReport, Session};
+use traderharness_replay::Response;
+
+/// Prints a block to stdout; a closed pipe ends the output quietly.
+pub(crate) fn print(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Prints what happens, line by line.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    color: bool,
+    /// Tools with an open failure at this decision point, to mark the call that repairs it.
+    open: Vec<String>,
+    /// Failed calls that were repaired at the same decision point.
+    pub(crate) repairs: u64,
+}
+
+impl Printer {
+    pub(crate) fn new() -> Self {
+        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self { color, open: Vec::new(), repairs: 0 }
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+impl Observer for Printer {
+    fn day(&mut self, session: &Session) {
+        let day = session.mask().day(session.clock().day, session.clock().day);
+        let label = if session.mask().config().dates {
+            format!("Day {} ({day})", session.day_index() + 1)
+        } else {
+            format!("Day {} {day}", session.day_index() + 1)
+        };
+        print(&format!("\n{}", self.paint("1", &label)));
+    }
+
+    fn point(&mut self, session: &Session, _: &str) {
+        self.open.clear();
+        let point = session.clock().point;
+        let time = point.visible_until().map_or_else(|| "before the open".to_owned(), |m| m.to_string());
+        let equity = session.account().equity(&session.view());
+        print(&format!("  {}  total assets {equity}", self.paint("36", &format!("{time:<15} {point}"))));
+    }
+
+    fn answer(&mut self, _: &Session, response: &Response) {
+        if let Some(text) = response.message.content().filter(|t| !t.trim().is_empty()) {
+            print(&format!("    \"{}\"", shorten(text.trim(), 110)));
+        }
+    }
+
+    fn call(&mut self, _: &Session, report: &CallReport) {
+        let line = call_line(report);
+        let tool = report.tool.clone();
+        let text = if report.envelope.is_success() {
+            if let Some(at) = self.open.iter().position(|t| *t == tool) {
+                self.open.remove(at);
+                self.repairs += 1;
+                format!("{line}  {}", self.paint("32", "(repaired)"))
+            } else {
+                line
+            }
+        } else {
+            if report.envelope.is_retryable_failure() && !self.open.contains(&tool) {
+                self.open.push(tool);
+            }
+            self.paint("33", &line)
+        };
+        print(&format!("    {text}"));
+    }
+
+    fn day_end(&mut self, _: &Session, record: &DayRecord) {
+        let mut text = format!(
+            "  {}  total assets {:.2}, cash {:.2}, {} position(s), {} fill(s)",
+            self.paint("36", "end of day"),
+            record.equity,
+            record.cash,
+            record.positions,
+            record.fills
+        );
+        if let Some(failure) = &record.finish_failure {
+            let _ = write!(text, "\n  finish_day failed {} times: {}", failure.attempts, failure.error_code);
+        }
+        print(&text);
+    }
+}
+
+/// One line for one call: what was asked and what came of it.
+fn call_line(report: &CallReport) -> String {
+    let asked = arguments(&report.received);
+    let came = if report.envelope.is_success() { outcome(&report.tool, &report.envelope.0) } else { failure(&report.envelope.0) };
+    format!("{}({asked}) -> {came}", report.tool)
+}
+
+fn arguments(received: &Value) -> String {
+    const WORDY: [&str; 5] = ["reasoning", "summary", "next_focus", "content", "code"];
+    let Some(map) = received.as_object() else { return shorten(&received.to_string(), 60) };
+    let parts: Vec<String> = map
+        .iter()
+        .filter(|(key, _)| !WORDY.contains(&key.as_str()))
+        .map(|(key, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            if key == "stock_code" { text } else { format!("{key}={}", shorten(&text, 40)) }
+        })
+        .collect();
+    parts.join(", ")
+}
+
+fn outcome(tool: &str, result: &Value) -> String {
+    let number = |key: &str| result.get(key).and_then(Value::as_f64);
+    let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
+    match tool {
+        "place_order" => {
+            let price = number("price").unwrap_or_default();
+            let quantity = number("quantity").unwrap_or_default();
+            format!("{} {quantity} at {price:.2}", if text("action") == "buy" { "bought" } else { "sold" })
+        }
+        "complete_phase" => format!("phase complete, {}: {}", text("decision"), shorten(text("summary"), 80)),
+        "finish_day" => format!("day complete: {}", shorten(text("summary"), 80)),
+        "get_kline" => {
+            let last = result.get("recent_20").and_then(Value::as_array).and_then(|rows| rows.last());
+            let close = last.and_then(|row| row.get("close")).map_or_else(|| "unknown".to_owned(), Value::to_string);
+            format!("{} bars, last close {close}", number("count").unwrap_or_default())
+        }
+        "get_stock_price" => format!("{} ({})", result.get("price").unwrap_or(&Value::Null), text("price_source")),
+        "get_portfolio" => format!(
+            "total {:.2}, {} position(s)",
+            number("total_value").unwrap_or_default(),
+            number("position_count").unwrap_or_default()
+        ),
+        "get_market_overview" => {
+            format!("{} up, {} down", number("up_count").unwrap_or_default(), number("down_count").unwrap_or_default())
+        }
+        _ => {
+            let scalars: Vec<String> = result
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(key, value)| key.as_str() != "success" && (value.is_number() || value.is_string()))
+                .take(3)
+                .map(|(key, value)| {
+                    format!("{key} {}", shorten(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str(), 30))
+                })
+                .collect();
+            if scalars.is_empty() { "ok".to_owned() } else { scalars.join(", ") }
+        }
+    }
+}
+
+fn failure(result: &Value) -> String {
+    let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
+    format!("{}: {}", text("error_code"), shorten(text("error"), 110))
+}
+
+/// At most `limit` characters, cut between characters and marked.
+fn shorten(text: &str, limit: usize) -> String {
+    let flat = text.replace('\n', " ");
+    if flat.chars().count() <= limit {
+        flat
+    } else {
+        format!("{}...", flat.chars().take(limit.saturating_sub(3)).collect::<String>())
+    }
+}
+
+/// The run in three lines.
+pub(crate) fn summary_text(summary: &RunSummary, synthetic: bool) -> String {
+    let c = &summary.calls;
+    let mut text = format!(
+        "\n{} day(s): {:.2} -> {:.2} CNY ({:+.2}%)\n{} model requests, {} tool calls: {} succeeded, {} bad arguments, {} refused, {} environment",
+        summary.days.len(),
+        summary.initial_cash,
+        summary.final_equity,
+        summary.return_pct,
+        summary.requests,
+        c.total(),
+        c.succeeded,
+        c.bad_arguments,
+        c.refused,
+        c.environment
+    );
+    if synthetic {
+        text.push_str("\nThe data of this run is SYNTHETIC: prices and names are invented.");
+    }
+    text
+}

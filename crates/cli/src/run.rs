@@ -1,0 +1,261 @@
+//! `traderharness run`: a scripted agent over trading days, recorded when asked.
+
+use crate::args::RunOptions;
+use crate::fault::{Class, Fault, Outcome, read_text, read_value};
+use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_whole};
+use crate::report::{Printer, print, summary_text};
+use crate::source;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use traderharness_harness::model::{ModelClient, ModelError, RecordingClient, ScriptedClient};
+use traderharness_harness::run::{CONTRACT_VERSION, Observer, RunError, RunSettings, RunSummary, Silent};
+use traderharness_harness::script::Script;
+use traderharness_harness::session::{Journal, NoJournal};
+use traderharness_harness::{Card, Session, SessionConfig, Toolbox};
+use traderharness_ingest::Dataset;
+use traderharness_market::{Day, Mask, Store};
+use traderharness_replay::trajectory::RunStart;
+use traderharness_replay::{Fingerprint, Meta, Recorder, Trajectory};
+
+pub(crate) fn run(options: &RunOptions) -> Outcome {
+    let window = window(&options.start, &options.end)?;
+    let card = match &options.card {
+        Some(path) => read_card(path)?,
+        None => Card::builtin(),
+    };
+    let script = Script::from_value(read_value("script", &options.script)?)
+        .map_err(|e| Fault::new(Class::Input, e).context(format!("script `{}`", options.script.display())))?;
+    let key = match &options.mask_key {
+        Some(path) => parse_key(&read_text("mask key", path)?)?,
+        None => new_key()?,
+    };
+    let (mask_dates, mask_entities) = Manifest::hides(options.mask);
+    let folder = options.record.as_deref().map(RunFolder::create).transpose()?;
+    let dataset = source::open(options.data.as_deref(), options.json)?;
+    let mut manifest = Manifest {
+        card,
+        start: options.start.clone(),
+        end: options.end.clone(),
+        mask_dates,
+        mask_entities,
+        entity_mask_seed: String::new(),
+    };
+    let world = World::build(dataset, &mut manifest, key.clone(), options.check_output)?;
+    let script = script.resolve(&world.store, &world.mask).map_err(|e| Fault::new(Class::Input, e))?;
+    let model = script.model.clone();
+    let days = world.days(window)?;
+    let client = ScriptedClient::new(script);
+
+    let mut silent = Silent;
+    let mut printer = Printer::new();
+    let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
+    let summary = match &folder {
+        None => world.play(Box::new(NoJournal), &mut { client }, &days, &model, observer)?,
+        Some(folder) => {
+            folder.keep_private(&Private { mask_key: hex(&key), data: absolute(options.data.as_deref()) })?;
+            let meta = world.meta(&manifest, &model);
+            let start = RunStart {
+                contract_version: meta.contract_version.clone(),
+                model: meta.model.clone(),
+                dataset: meta.dataset.clone().unwrap_or_default(),
+                synthetic: meta.synthetic,
+                run: meta.extra.clone(),
+                ..RunStart::default()
+            };
+            let journal = Trajectory::create(folder.trajectory(), start).map_err(|e| Fault::new(Class::Environment, e))?;
+            let recorder = Recorder::create(folder.cassette(), meta).map_err(|e| Fault::new(Class::Environment, e))?;
+            let mut client = RecordingClient::new(client, recorder);
+            let summary = world.play(Box::new(journal), &mut client, &days, &model, observer)?;
+            client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
+            write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes())?;
+            summary
+        }
+    };
+    if options.json {
+        print(&pretty(&machine(&summary, &world)));
+    } else {
+        print(&summary_text(&summary, world.synthetic()));
+        if let Some(folder) = &folder {
+            print(&format!("Recorded in {0}. Check it with: traderharness replay {0}", folder.path.display()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_card(path: &Path) -> Result<Card, Fault> {
+    let value = read_value("card", path)?;
+    let named = |e: traderharness_harness::CardError| Fault::new(Class::Input, e).context(format!("card `{}`", path.display()));
+    Card::from_json(&value.to_string()).map_err(named)
+}
+
+fn absolute(path: Option<&Path>) -> Option<PathBuf> {
+    path.map(|p| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_path_buf()))
+}
+
+pub(crate) fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// The summary with what it stands on.
+pub(crate) fn machine(summary: &RunSummary, world: &World) -> Value {
+    let meta = world.store.meta();
+    json!({ "summary": summary, "dataset": { "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic } })
+}
+
+/// Dataset, mask, card and tools of a run.
+pub(crate) struct World {
+    pub(crate) store: Arc<Store>,
+    pub(crate) mask: Arc<Mask>,
+    card: Arc<Card>,
+    toolbox: Arc<Toolbox>,
+    check_output: bool,
+}
+
+impl World {
+    /// Builds the world and writes the key's id into the manifest.
+    pub(crate) fn build(dataset: Dataset, manifest: &mut Manifest, key: Vec<u8>, check_output: bool) -> Result<Self, Fault> {
+        let store = Arc::new(dataset.store);
+        let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
+        manifest.entity_mask_seed = mask.key_id();
+        let toolbox = Toolbox::new(&manifest.card, manifest.mask_entities).map_err(|e| Fault::new(Class::Input, e))?;
+        Ok(Self { store, mask, card: Arc::new(manifest.card.clone()), toolbox: Arc::new(toolbox), check_output })
+    }
+
+    pub(crate) fn synthetic(&self) -> bool {
+        self.store.meta().synthetic
+    }
+
+    /// Trading days of a window.
+    pub(crate) fn days(&self, (start, end): (Day, Day)) -> Result<Vec<Day>, Fault> {
+        let days = self.store.calendar().between(start, end).to_vec();
+        if days.is_empty() {
+            let all = self.store.calendar().days();
+            let range = all.first().zip(all.last()).map_or_else(String::new, |(a, b)| format!("; it has {a} to {b}"));
+            return Err(
+                Fault::new(Class::Input, RunError::NoTradingDay { start, end }).hint(format!("pick days of the dataset{range}"))
+            );
+        }
+        Ok(days)
+    }
+
+    /// Meta line of a cassette.
+    pub(crate) fn meta(&self, manifest: &Manifest, model: &str) -> Meta {
+        let data = self.store.meta();
+        let hidden = self.mask.config();
+        let mask = (hidden.dates || hidden.entities).then(|| traderharness_replay::cassette::Mask {
+            entities: hidden.entities.then(|| "opaque".to_owned()),
+            dates: hidden.dates,
+            seed_sha256: None,
+        });
+        let extra = Map::from_iter([("manifest".to_owned(), serde_json::to_value(manifest).unwrap_or_default())]);
+        Meta {
+            contract_version: CONTRACT_VERSION.to_owned(),
+            model: model.to_owned(),
+            mask,
+            dataset: Some(traderharness_replay::cassette::Dataset {
+                name: data.name.clone(),
+                sha256: data.digest.parse::<Fingerprint>().ok(),
+            }),
+            synthetic: data.synthetic,
+            extra,
+            ..Meta::default()
+        }
+    }
+
+    /// Plays the days with a client.
+    pub(crate) fn play(
+        &self,
+        journal: Box<dyn Journal>,
+        client: &mut dyn ModelClient,
+        days: &[Day],
+        model: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, Fault> {
+        let config = SessionConfig {
+            store: Arc::clone(&self.store),
+            mask: Arc::clone(&self.mask),
+            card: Arc::clone(&self.card),
+            toolbox: Arc::clone(&self.toolbox),
+            check_output: self.check_output,
+        };
+        let stopped = |e: RunError| {
+            let finding = matches!(&e, RunError::Model { source: ModelError::Replay(_), .. });
+            Fault::new(if finding { Class::Finding } else { Class::Stopped }, e)
+        };
+        let first = days.first().copied().unwrap_or_default();
+        let mut session = Session::new(config, first, journal).map_err(|e| Fault::new(Class::Input, e))?;
+        let settings = RunSettings { model: model.to_owned(), ..RunSettings::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| Fault::new(Class::Environment, e))?;
+        runtime.block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer)).map_err(stopped)
+    }
+}
+
+/// The folder of a recorded run.
+pub(crate) struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder; an existing one must be empty, nothing is ever overwritten.
+    fn create(path: &Path) -> Result<Self, Fault> {
+        let fault = |e: std::io::Error| {
+            Fault::new(Class::Environment, e).context(format!("run folder `{}` cannot be made", path.display()))
+        };
+        std::fs::create_dir_all(path).map_err(fault)?;
+        if std::fs::read_dir(path).map_err(fault)?.next().is_some() {
+            return Err(Fault::text(Class::Input, format!("`{}` is not empty", path.display()))
+                .hint("name a new folder for --record; recordings are never overwritten"));
+        }
+        Ok(Self { path: path.to_path_buf() })
+    }
+
+    /// The folder a recording was read from: the argument itself, or the folder of a cassette file.
+    pub(crate) fn of(path: &Path) -> Self {
+        let path = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        Self { path: path.to_path_buf() }
+    }
+
+    pub(crate) fn cassette(&self) -> PathBuf {
+        self.path.join("cassette.jsonl")
+    }
+
+    fn trajectory(&self) -> PathBuf {
+        self.path.join("trajectory.jsonl")
+    }
+
+    fn summary(&self) -> PathBuf {
+        self.path.join("summary.json")
+    }
+
+    fn private(&self) -> PathBuf {
+        self.path.join("private").join("run.json")
+    }
+
+    fn keep_private(&self, private: &Private) -> Result<(), Fault> {
+        let path = self.private();
+        let folder = self.path.join("private");
+        let fault =
+            |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be made", folder.display()));
+        std::fs::create_dir_all(&folder).map_err(fault)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
+        }
+        write_whole(&path, pretty(&serde_json::to_value(private).unwrap_or_default()).as_bytes())
+    }
+
+    /// Private facts, when they are there.
+    pub(crate) fn read_private(&self) -> Result<Option<Private>, Fault> {
+        let path = self.private();
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = read_text("private run file", &path)?;
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|e| Fault::new(Class::Input, e).context(format!("`{}` is not a private run file", path.display())))
+    }
+}

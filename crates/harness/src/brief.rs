@@ -1,0 +1,145 @@
+//! The texts a day starts with and each window opens with (engine E10.1). Everything comes through the session's view and is masked.
+//!
+//! A brief never says how many days a run has, and never shows an item of text before its time.
+
+use crate::Session;
+use crate::masking::FieldMask;
+use std::fmt::Write as _;
+use traderharness_market::{Clock, DecisionPoint, Moment, View};
+use traderharness_tools_exec::corporate::CorporateAction;
+
+/// Headlines shown at most.
+const HEADLINES: usize = 12;
+/// Characters of a headline shown at most.
+const HEADLINE_CHARS: usize = 120;
+
+/// The user message a day starts with.
+pub fn morning(session: &Session, actions: &[CorporateAction]) -> String {
+    let view = session.view();
+    let day = session.mask().day(view.today(), view.today());
+    let mut text = format!("New trading day: {day}. Decision point: pre_market. Nothing of today is visible yet.\n");
+    account(&mut text, session);
+    if let Some(index) = view.index().and_then(|bars| {
+        let (last, before) = (bars.len().checked_sub(1)?, bars.len().checked_sub(2)?);
+        let change = bars.close[last] / bars.close[before] - 1.0;
+        (Some(bars.day[last]) == view.previous_day()).then_some(())?;
+        traderharness_market::money::round_f64(change * 100.0, 2)
+    }) {
+        let _ = writeln!(text, "Benchmark index on the previous trading day: {index:+.2}%.");
+    }
+    if !actions.is_empty() {
+        text.push_str("Corporate actions on your holdings since the last session:\n");
+        for action in actions {
+            let code = view.find(action.code).map_or("a holding", |sec| session.mask().code(sec));
+            let _ = write!(text, "- {code}:");
+            if action.cash.0 > 0 {
+                let _ = write!(text, " dividend {} CNY before tax;", action.cash);
+            }
+            if action.shares_in.0 > 0 {
+                let _ = write!(text, " {} new shares, total cost kept;", action.shares_in.0);
+            }
+            if action.rights_not_exercised {
+                text.push_str(" rights offered, not exercised;");
+            }
+            for level in &action.rescaled {
+                let _ = write!(text, " {} moved from {} to {};", level.what, level.from, level.to);
+            }
+            text.push('\n');
+        }
+    }
+    headlines(&mut text, session, since_yesterday_close(&view));
+    text
+}
+
+/// The user message a window opens with.
+pub fn window(session: &Session) -> String {
+    let clock = session.clock();
+    let until = clock.point.visible_until().unwrap_or_default();
+    let mut text = format!("Decision point: {}. Bars of today are visible up to {until}.\n", clock.point);
+    account(&mut text, session);
+    let previous = previous_point(clock.point);
+    headlines(&mut text, session, Clock { point: previous, ..clock }.now());
+    text
+}
+
+fn field_mask(session: &Session) -> FieldMask<'_> {
+    FieldMask { store: &session.config.store, mask: &session.config.mask, today: session.clock.day }
+}
+
+fn account(text: &mut String, session: &Session) {
+    let view = session.view();
+    let worth = session.account().valuation(&view);
+    let _ = writeln!(text, "Total assets {} CNY, usable cash {} CNY.", worth.total, worth.cash);
+    if worth.positions.is_empty() {
+        text.push_str("No positions.\n");
+        return;
+    }
+    text.push_str("Positions:\n");
+    for held in &worth.positions {
+        let Some(position) = session.account().ledger().position(held.code) else { continue };
+        let code = view.find(held.code).map_or("?", |sec| session.mask().code(sec));
+        let at = held.mark.time.map_or_else(
+            || held.mark.source.as_str().to_owned(),
+            |(day, minute)| session.mask().moment(day.at(minute), view.today()),
+        );
+        let _ = writeln!(
+            text,
+            "- {code}: {} shares, {} sellable, average cost {}, last {} ({at})",
+            position.total.0,
+            position.sellable().0,
+            position.average_cost(),
+            held.mark.price
+        );
+    }
+}
+
+/// Items strictly before now and not before `since`: what appeared since the previous decision point (engine E2.3).
+fn headlines(text: &mut String, session: &Session, since: Moment) {
+    let view = session.view();
+    let mask = field_mask(session);
+    let mut items: Vec<(Moment, String)> = Vec::new();
+    if let Some(news) = view.news() {
+        let from = news.partition_point(|n| n.time < since);
+        for item in &news[from..] {
+            let title = if item.title.is_empty() { &item.content } else { &item.title };
+            items.push((item.time, mask.text(title).into_owned()));
+        }
+    }
+    for sec in session.account().ledger().positions().iter().filter_map(|p| view.find(p.code)) {
+        let announcements = view.announcements(sec).unwrap_or_default();
+        let from = announcements.partition_point(|a| a.time < since);
+        let code = session.mask().code(sec);
+        for item in &announcements[from..] {
+            items.push((item.time, format!("{code}: {}", mask.text(&item.title))));
+        }
+    }
+    if items.is_empty() {
+        return;
+    }
+    items.sort();
+    let _ = writeln!(
+        text,
+        "Since the previous decision point, {} items of text appeared{}:",
+        items.len(),
+        if items.len() > HEADLINES { ", the latest first" } else { "" }
+    );
+    for (time, title) in items.iter().rev().take(HEADLINES) {
+        let short: String = title.chars().take(HEADLINE_CHARS).collect();
+        let cut = if title.chars().count() > HEADLINE_CHARS { " ..." } else { "" };
+        let _ = writeln!(text, "- {} {}{cut}", session.mask().moment(*time, view.today()), short.replace('\n', " "));
+    }
+}
+
+/// Text of the morning brief starts where the previous trading day's last decision point ended: Monday sees everything since
+/// Friday 15:00 (spec/tools.md b26).
+fn since_yesterday_close(view: &View<'_>) -> Moment {
+    match view.previous_day() {
+        Some(day) => Clock { day, point: DecisionPoint::Close2 }.now(),
+        None => view.today().plus(-3).at(traderharness_market::Minute::at(15, 0)),
+    }
+}
+
+fn previous_point(point: DecisionPoint) -> DecisionPoint {
+    let at = DecisionPoint::ALL.iter().position(|p| *p == point).unwrap_or(0);
+    DecisionPoint::ALL[at.saturating_sub(1)]
+}

@@ -1,0 +1,236 @@
+//! Cards: who an agent is, what it may do, and the limits of its account (engine E9).
+//!
+//! A card is data that a person writes. Everything wrong with one is found when it is read, never during a day.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use traderharness_contract::Policy;
+use traderharness_market::{Cash, FeeSchedule};
+use traderharness_tools_exec::CardLimits;
+
+/// Tools every card has, whatever it lists (engine E9).
+pub const PROTECTED: [&str; 4] = ["get_portfolio", "get_position", "place_order", "finish_day"];
+
+/// Fee schedule of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardFees {
+    /// Stamp duty and transfer fee by date.
+    #[default]
+    Dated,
+    /// The Python implementation's flat schedule, for comparisons.
+    Reference,
+}
+
+/// An agent's card. JSON and YAML have the same fields; unknown ones are errors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Card {
+    /// Stable id: letters, digits, `_` and `-`.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// One or two sentences for people.
+    pub description: String,
+    /// Text that goes into the system prompt.
+    pub persona: String,
+    /// Free tags.
+    pub strategy_tags: Vec<String>,
+    /// Free text, e.g. `balanced`.
+    pub risk_profile: String,
+    /// Free text, e.g. `5-20 sessions`.
+    pub holding_period: String,
+    /// Tool names offered beside the protected ones; empty = all that are not opt-in.
+    pub allowed_tools: Vec<String>,
+    /// Model name as the provider spells it.
+    pub model: String,
+    /// Cash at the start, CNY, at most two decimals.
+    pub initial_cash: f64,
+    /// Positions held at most.
+    pub max_positions: u32,
+    /// Share of total assets one position may have after a buy, percent.
+    pub max_position_pct: f64,
+    /// Model turns before the open.
+    pub max_pre_iterations: u32,
+    /// Model turns per window decision point.
+    pub max_window_iterations: u32,
+    /// Opening buys need a structured plan (engine E11.1).
+    pub require_structured_plan: bool,
+    /// Opening buys need a decision card (engine E11.2).
+    pub require_decision_card: bool,
+    /// The clock moves only on `complete_phase` / `finish_day` (engine E1.2).
+    pub require_phase_completion: bool,
+    /// Trading days a planned position is held at least; 0 = off.
+    pub minimum_holding_days: u32,
+    /// Trading days between research days; 0 = every day.
+    pub research_interval_days: u32,
+    /// `execute_code` only before the open.
+    pub sandbox_pre_market_only: bool,
+    /// `execute_code` calls per day; 0 = no limit.
+    pub sandbox_max_calls_per_day: u32,
+    /// Trading days a watchlist entry lives; 0 = no limit.
+    pub watchlist_ttl_days: u32,
+    /// Active memory records at most; 0 = no limit.
+    pub max_active_memories: u32,
+    /// New memory records per day; 0 = no limit.
+    pub max_daily_memories: u32,
+    /// Fee schedule.
+    pub fees: CardFees,
+    /// Share of a bar's volume that may fill, percent; 0 = off.
+    pub participation_pct: f64,
+    /// One fill per security and day.
+    pub one_fill_per_day: bool,
+    /// Opening buys of ST securities are refused.
+    pub forbid_st: bool,
+}
+
+impl Default for Card {
+    fn default() -> Self {
+        Self {
+            id: "default".into(),
+            name: "Default".into(),
+            description: String::new(),
+            persona: String::new(),
+            strategy_tags: Vec::new(),
+            risk_profile: String::new(),
+            holding_period: String::new(),
+            allowed_tools: Vec::new(),
+            model: "scripted".into(),
+            initial_cash: 1_000_000.0,
+            max_positions: 4,
+            max_position_pct: 25.0,
+            max_pre_iterations: 10,
+            max_window_iterations: 3,
+            require_structured_plan: false,
+            require_decision_card: false,
+            require_phase_completion: false,
+            minimum_holding_days: 0,
+            research_interval_days: 0,
+            sandbox_pre_market_only: false,
+            sandbox_max_calls_per_day: 0,
+            watchlist_ttl_days: 0,
+            max_active_memories: 0,
+            max_daily_memories: 0,
+            fees: CardFees::Dated,
+            participation_pct: 0.0,
+            one_fill_per_day: true,
+            forbid_st: true,
+        }
+    }
+}
+
+/// A card that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CardError {
+    /// The text is not a card.
+    #[error("the card cannot be read: {fault}")]
+    Syntax {
+        /// What and where.
+        fault: String,
+    },
+    /// A field is out of range.
+    #[error("card field `{field}` is {found}; it must be {accepted}")]
+    Field {
+        /// Field.
+        field: &'static str,
+        /// What was given.
+        found: String,
+        /// What is accepted.
+        accepted: &'static str,
+    },
+    /// Tools that do not exist.
+    #[error("card `allowed_tools` names unknown tools: {}", .names.join(", "))]
+    UnknownTools {
+        /// Sorted names.
+        names: Vec<String>,
+    },
+}
+
+impl Card {
+    /// The card used when none is given: every default tool, phase protocol on.
+    pub fn builtin() -> Self {
+        Self {
+            id: "builtin".into(),
+            name: "Built-in".into(),
+            description: "All default tools, the phase protocol, no plan or decision card.".into(),
+            require_phase_completion: true,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a card from JSON text and checks it.
+    ///
+    /// # Errors
+    /// [`CardError`] naming the field.
+    pub fn from_json(text: &str) -> Result<Self, CardError> {
+        let card: Self = serde_json::from_str(text).map_err(|e| CardError::Syntax { fault: e.to_string() })?;
+        card.check()?;
+        Ok(card)
+    }
+
+    /// Checks every field's range. Tool names are checked by [`crate::Toolbox::new`], which knows them.
+    ///
+    /// # Errors
+    /// [`CardError::Field`] naming the first faulty field.
+    pub fn check(&self) -> Result<(), CardError> {
+        let field =
+            |field, found: &dyn std::fmt::Display, accepted| Err(CardError::Field { field, found: found.to_string(), accepted });
+        if self.id.is_empty() || !self.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+            return field("id", &format!("`{}`", self.id), "letters, digits, `_` and `-`");
+        }
+        if self.cash().is_none() {
+            return field("initial_cash", &self.initial_cash, "an amount above 0 and below 1e12 CNY with at most two decimals");
+        }
+        if !(self.max_position_pct > 0.0 && self.max_position_pct <= 100.0) {
+            return field("max_position_pct", &self.max_position_pct, "above 0 and at most 100");
+        }
+        if !(self.participation_pct >= 0.0 && self.participation_pct <= 100.0) {
+            return field("participation_pct", &self.participation_pct, "between 0 and 100");
+        }
+        for (name, value) in
+            [("max_pre_iterations", self.max_pre_iterations), ("max_window_iterations", self.max_window_iterations)]
+        {
+            if value == 0 || value > 1_000 {
+                return field(name, &value, "between 1 and 1000");
+            }
+        }
+        if self.max_positions == 0 {
+            return field("max_positions", &self.max_positions, "at least 1");
+        }
+        Ok(())
+    }
+
+    /// Cash at the start; `None` when the field is not a usable amount.
+    pub fn cash(&self) -> Option<Cash> {
+        let fen = traderharness_market::money::decimal(self.initial_cash, 2, traderharness_market::Rounding::HalfEven)?;
+        let exact = (self.initial_cash * 100.0 - fen as f64).abs() < 1e-3;
+        (exact && fen > 0 && self.initial_cash < 1e12).then_some(Cash(fen))
+    }
+
+    /// Contract switches of the card.
+    pub fn policy(&self, masked_codes: bool) -> Policy {
+        Policy {
+            require_structured_plan: self.require_structured_plan,
+            require_decision_card: self.require_decision_card,
+            masked_codes,
+        }
+    }
+
+    /// Order limits of the card.
+    pub fn limits(&self) -> CardLimits {
+        let basis_points = |pct: f64| (pct * 100.0).round() as u32;
+        CardLimits {
+            max_positions: self.max_positions,
+            max_position_basis_points: basis_points(self.max_position_pct),
+            fees: match self.fees {
+                CardFees::Dated => FeeSchedule::Dated,
+                CardFees::Reference => FeeSchedule::Reference,
+            },
+            participation_basis_points: (self.participation_pct > 0.0).then(|| basis_points(self.participation_pct)),
+            once_per_day: self.one_fill_per_day,
+            forbid_st: self.forbid_st,
+            ..CardLimits::default()
+        }
+    }
+}

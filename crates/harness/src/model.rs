@@ -1,0 +1,148 @@
+//! Model clients: the trait, the scripted client, and the wrappers that record and replay.
+
+use crate::script::{Otherwise, Script, ScriptError};
+use async_trait::async_trait;
+use serde_json::json;
+use traderharness_market::DecisionPoint;
+use traderharness_replay::cassette::DEFAULT_SCOPE;
+use traderharness_replay::{Message, Player, Recorder, RecordingError, ReplayError, Request, Response, ToolCall};
+
+/// Where in the run a request is made. Scripted clients use it; a real model sees only the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// 0 for the first day.
+    pub day_index: u32,
+    /// Decision point.
+    pub point: DecisionPoint,
+    /// Model turn at this decision point, from 0.
+    pub iteration: u32,
+}
+
+/// A model could not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The script ended or is faulty.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// The recording and the run disagree.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The recording cannot be written.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+}
+
+/// Something that answers requests.
+#[async_trait]
+pub trait ModelClient: Send {
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// [`ModelError`]; the run stops and keeps what it has.
+    async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError>;
+}
+
+/// Plays a resolved [`Script`].
+#[derive(Debug, Clone)]
+pub struct ScriptedClient {
+    script: Script,
+    calls: u64,
+}
+
+impl ScriptedClient {
+    /// A client over a script whose codes are resolved.
+    pub const fn new(script: Script) -> Self {
+        Self { script, calls: 0 }
+    }
+
+    fn call(&mut self, tool: &str, arguments: String) -> ToolCall {
+        self.calls += 1;
+        ToolCall::new(format!("call-{:05}", self.calls), tool, arguments)
+    }
+}
+
+#[async_trait]
+impl ModelClient for ScriptedClient {
+    async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        if let Some(scripted) = self.script.turn(turn.day_index, turn.point, turn.iteration as usize).cloned() {
+            let calls: Vec<ToolCall> = scripted
+                .calls
+                .into_iter()
+                .map(|c| {
+                    let text = c.raw.unwrap_or_else(|| c.args.unwrap_or_else(|| json!({})).to_string());
+                    self.call(&c.tool, text)
+                })
+                .collect();
+            return Ok(Response::new(Message::assistant(scripted.say, &calls)));
+        }
+        if self.script.otherwise == Otherwise::Stop {
+            return Err(ScriptError::Ended { day: turn.day_index as usize + 1, point: turn.point.to_string() }.into());
+        }
+        let call = if turn.point == DecisionPoint::Close2 {
+            self.call("finish_day", json!({ "summary": "No further action." }).to_string())
+        } else if offers(request, "complete_phase") {
+            self.call("complete_phase", json!({ "decision": "monitor", "summary": "No further action." }).to_string())
+        } else {
+            return Ok(Response::new(Message::assistant("No further action.", &[])));
+        };
+        Ok(Response::new(Message::assistant("", &[call])))
+    }
+}
+
+fn offers(request: &Request, tool: &str) -> bool {
+    request.tools.iter().any(|t| t.pointer("/function/name").and_then(serde_json::Value::as_str) == Some(tool))
+}
+
+/// Records every exchange of an inner client before the answer is used.
+#[derive(Debug)]
+pub struct RecordingClient<C> {
+    inner: C,
+    recorder: Recorder,
+}
+
+impl<C> RecordingClient<C> {
+    /// Wraps a client.
+    pub const fn new(inner: C, recorder: Recorder) -> Self {
+        Self { inner, recorder }
+    }
+
+    /// The recorder, to finish the file.
+    pub fn into_recorder(self) -> Recorder {
+        self.recorder
+    }
+}
+
+#[async_trait]
+impl<C: ModelClient> ModelClient for RecordingClient<C> {
+    async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        let response = self.inner.complete(request, turn).await?;
+        self.recorder.record(DEFAULT_SCOPE, request, &response)?;
+        Ok(response)
+    }
+}
+
+/// Answers from a recording, strictly in order; a request that differs stops the run. Never asks a live model.
+#[derive(Debug)]
+pub struct ReplayClient {
+    player: Player,
+}
+
+impl ReplayClient {
+    /// Wraps a player.
+    pub const fn new(player: Player) -> Self {
+        Self { player }
+    }
+
+    /// The player, to check that every answer was used.
+    pub fn into_player(self) -> Player {
+        self.player
+    }
+}
+
+#[async_trait]
+impl ModelClient for ReplayClient {
+    async fn complete(&mut self, request: &Request, _: Turn) -> Result<Response, ModelError> {
+        Ok(self.player.next(request)?)
+    }
+}

@@ -1,0 +1,107 @@
+//! The system prompt and the phase protocol message of contract v5. Our wording; snapshot-tested.
+
+use crate::{Card, Session};
+use std::fmt::Write as _;
+use traderharness_market::DecisionPoint;
+
+/// The system prompt of a card.
+pub fn system(card: &Card, masked_dates: bool, masked_entities: bool) -> String {
+    let mut text = String::from(
+        "You manage one stock account on a simulated Chinese A-share market. The environment owns the clock, the account and the order path. \
+         You see only what was public at the clock; nothing later exists for you.\n\n\
+         Trading day\n\
+         - Five decision points, in order: pre_market, open_1 (09:50), open_2 (10:00), close_1 (14:50), close_2 (15:00).\n\
+         - In pre_market nothing of today is visible and orders are refused. At the other points you see today's 5-minute bars up to the time given.\n\
+         - An order fills at once, at the close of the last bar inside the current decision point's own interval, or is refused with the reason.\n\
+         - Shares bought today can be sold from the next trading day. Buys are whole lots. At the upper limit buys are refused, at the lower limit sells.\n",
+    );
+    if card.require_phase_completion {
+        text.push_str(
+            "- Only complete_phase moves the clock to the next decision point; finish_day ends the day in close_2. Text without a tool call moves nothing.\n",
+        );
+    } else {
+        text.push_str("- The clock moves to the next decision point when your turns for the current one are used up. finish_day ends the day in close_2.\n");
+    }
+    text.push_str(
+        "\nTool calls\n\
+         - Arguments are one complete JSON object that fits the tool's schema; unknown fields are refused. Invalid calls reach nothing and change nothing.\n\
+         - Every result has `success`. A failure has `error`, `error_code`, `retryable` and `correction`; follow `correction.instruction` and repeat the call in this same phase.\n\
+         - A retryable failure stays open until a call of that tool succeeds, or until you list its code in `abandon_error_codes` of the completion call and give the reason in its summary.\n\
+         - A number that is null is unknown, and `missing_reasons` says why; 0 means 0 was observed.\n\
+         - A result that does not fit is shortened and says so in `_truncation`, or has `next_cursor`: ask for less, or for the next page.\n",
+    );
+    if masked_entities {
+        text.push_str(
+            "\nSecurities are named by neutral codes such as SHM-000360. Always use the complete code, board prefix included.\n",
+        );
+    }
+    if masked_dates {
+        text.push_str("Dates are relative: D+0 is today, D-3 is three calendar days ago.\n");
+    }
+    text.push_str(
+        "\nRecording decisions\n\
+         - Say in `reasoning` of an order what you saw, what you expect and what would prove you wrong. Refer to evidence ids where a tool gave them.\n\
+         - Doing nothing is a decision; say why in the summary of the completion call.\n",
+    );
+    if card.require_structured_plan || card.require_decision_card {
+        text.push_str(
+            "- A buy that opens a position needs the plan fields, and a decision card where the schema asks for one. The environment checks that they are complete and consistent; the judgement is yours.\n",
+        );
+    }
+    let _ = write!(
+        text,
+        "\nYour account\n- Starting cash {:.2} CNY, at most {} positions, at most {}% of total assets in one position after a buy.\n",
+        card.initial_cash, card.max_positions, card.max_position_pct
+    );
+    if !card.persona.is_empty() {
+        let _ = write!(text, "\nYour role\n{}\n", card.persona.trim());
+    }
+    for (label, value) in [("Risk profile", &card.risk_profile), ("Holding period", &card.holding_period)] {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{label}: {}", value.trim());
+        }
+    }
+    text
+}
+
+/// The request-only message of the phase protocol: duty of the phase and every tool that can be called this turn (engine E10.1).
+pub fn protocol(session: &Session) -> String {
+    let point = session.clock().point;
+    let duty = match point {
+        DecisionPoint::PreMarket => {
+            "Prepare: review the account, the market up to yesterday and the news. Orders are refused here. End with complete_phase."
+        }
+        DecisionPoint::Open1 | DecisionPoint::Open2 | DecisionPoint::Close1 => {
+            "Decide on what is visible now: trade, adjust or wait. End with complete_phase."
+        }
+        DecisionPoint::Close2 => "Last decision of the day: trade or not, then end the day with finish_day.",
+    };
+    let tools: Vec<&str> = session.offered().map(|t| t.bound.spec().name).collect();
+    let mut text = format!("Phase protocol, {point}: {duty}\nTools you can call in this turn: {}.", tools.join(", "));
+    let open = session.phase().pending();
+    if !open.is_empty() {
+        let pairs: Vec<String> = open.iter().map(|p| format!("{}={}", p.tool, p.code)).collect();
+        let _ = write!(
+            text,
+            "\nOpen retryable failures: {}. Make each tool succeed, or list its code in abandon_error_codes with the reason in summary.",
+            pairs.join(", ")
+        );
+    }
+    text
+}
+
+/// Sent when the model answered without a tool call while the protocol is on.
+pub const NO_CALL: &str =
+    "No tool was called, so nothing happened and the clock stands still. Call a tool, or end the phase with its completion tool.";
+
+/// Sent with each attempt of the close fallback (engine E10.6).
+pub fn finish_request(attempt: u32, last_fault: Option<&str>) -> String {
+    let mut text = format!(
+        "The day is not finished. Call finish_day now with a summary of what you did and why (attempt {attempt} of {}).",
+        crate::phase::FINISH_ATTEMPTS
+    );
+    if let Some(fault) = last_fault {
+        let _ = write!(text, "\nThe last attempt failed: {fault}");
+    }
+    text
+}

@@ -1,0 +1,278 @@
+//! [`Session`]: one agent, one account, one clock. `Send`, cheap to create, many per process over one shared store.
+
+use crate::phase::{PhaseState, is_offered};
+use crate::toolbox::BoundTool;
+use crate::{Card, Toolbox};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, View};
+use traderharness_replay::{Record, RecordingError, Trajectory};
+use traderharness_tools_exec::corporate::CorporateAction;
+use traderharness_tools_exec::ledger::LedgerError;
+use traderharness_tools_exec::{Account, CardLimits};
+use traderharness_tools_market::MarketState;
+
+/// Receives the records of a session in order, before anybody is answered. A record that cannot be kept stops the session.
+pub trait Journal: Send {
+    /// Keeps one record.
+    ///
+    /// # Errors
+    /// When the record is not safely kept.
+    fn append(&mut self, record: Record) -> Result<(), RecordingError>;
+}
+
+/// Keeps nothing: for benches and for hosts that record elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn append(&mut self, _: Record) -> Result<(), RecordingError> {
+        Ok(())
+    }
+}
+
+impl Journal for Trajectory {
+    fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        Self::append(self, record).map(|_| ())
+    }
+}
+
+/// What a session is made of.
+#[derive(Debug, Clone)]
+pub struct SessionConfig {
+    /// Market.
+    pub store: Arc<Store>,
+    /// Mask of the run.
+    pub mask: Arc<Mask>,
+    /// Card.
+    pub card: Arc<Card>,
+    /// Tools compiled for the card.
+    pub toolbox: Arc<Toolbox>,
+    /// Checks every success payload against its output schema; a misfit is an `internal` failure.
+    pub check_output: bool,
+}
+
+/// What stops a session. A failed call is not among these: it is an envelope.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The day is not a trading day of the dataset.
+    #[error("{day} is not a trading day of this dataset")]
+    NotATradingDay {
+        /// Day asked for.
+        day: Day,
+    },
+    /// Days go forward only.
+    #[error("{day} is not after {current}, the day the session is on; a clock never moves back")]
+    BackInTime {
+        /// Day asked for.
+        day: Day,
+        /// Current day.
+        current: Day,
+    },
+    /// The day is over.
+    #[error("the day is over at {point}; start the next one")]
+    DayOver {
+        /// Last decision point.
+        point: DecisionPoint,
+    },
+    /// A record could not be kept; nothing may be acknowledged any more.
+    #[error("the record of this session cannot be kept")]
+    Journal(#[from] RecordingError),
+    /// An account-changing handler broke off; the account is no longer trusted.
+    #[error("defect: `{tool}` broke off while changing the account: {fault}")]
+    Defect {
+        /// Tool.
+        tool: String,
+        /// Panic text.
+        fault: String,
+    },
+    /// The ledger does not add up.
+    #[error("defect: the ledger refused a change or does not add up")]
+    Ledger(#[from] LedgerError),
+}
+
+/// One agent, one account, one clock.
+pub struct Session {
+    pub(crate) config: SessionConfig,
+    pub(crate) limits: CardLimits,
+    pub(crate) clock: Clock,
+    pub(crate) day_index: u32,
+    pub(crate) started: bool,
+    pub(crate) account: Account,
+    pub(crate) market_state: MarketState,
+    pub(crate) phase: PhaseState,
+    pub(crate) journal: Box<dyn Journal>,
+    pub(crate) calls: u64,
+    /// Account-changing calls of the current assistant message (complaint OR-14).
+    pub(crate) message_effects: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("card", &self.config.card.id)
+            .field("clock", &self.clock)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session before its first day.
+    ///
+    /// # Errors
+    /// [`SessionError::NotATradingDay`].
+    pub fn new(config: SessionConfig, first_day: Day, journal: Box<dyn Journal>) -> Result<Self, SessionError> {
+        if !config.store.calendar().contains(first_day) {
+            return Err(SessionError::NotATradingDay { day: first_day });
+        }
+        let limits = config.card.limits();
+        let account = Account::new(config.card.cash().unwrap_or_default());
+        Ok(Self {
+            limits,
+            clock: Clock { day: first_day, point: DecisionPoint::PreMarket },
+            day_index: 0,
+            started: false,
+            account,
+            market_state: MarketState::default(),
+            phase: PhaseState::default(),
+            journal,
+            calls: 0,
+            message_effects: Vec::new(),
+            config,
+        })
+    }
+
+    /// The clock.
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// 0 for the first day of the session.
+    pub const fn day_index(&self) -> u32 {
+        self.day_index
+    }
+
+    /// The account, read-only.
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Card of the session.
+    pub fn card(&self) -> &Card {
+        &self.config.card
+    }
+
+    /// What is open in the current phase.
+    pub const fn phase(&self) -> &PhaseState {
+        &self.phase
+    }
+
+    /// The market at the clock.
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.config.store, self.clock, &self.config.mask)
+    }
+
+    /// Mask of the run.
+    pub fn mask(&self) -> &Mask {
+        &self.config.mask
+    }
+
+    /// Tools that can be called now, in catalog order.
+    pub fn offered(&self) -> impl Iterator<Item = &BoundTool> {
+        let point = self.clock.point;
+        self.config.toolbox.enabled().filter(move |t| is_offered(t.bound.spec().name, point))
+    }
+
+    /// Tool definitions as a model gets them now.
+    pub fn tool_definitions(&self) -> Vec<Value> {
+        self.offered().map(|t| t.definition.to_openai()).collect()
+    }
+
+    /// Opens a trading day at pre_market: shares bought earlier become sellable, ex-events take effect. Returns what happened
+    /// to the account.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the day is none, lies back, or the record cannot be kept.
+    pub fn start_day(&mut self, day: Day) -> Result<Vec<CorporateAction>, SessionError> {
+        if !self.config.store.calendar().contains(day) {
+            return Err(SessionError::NotATradingDay { day });
+        }
+        if self.started {
+            if day <= self.clock.day {
+                return Err(SessionError::BackInTime { day, current: self.clock.day });
+            }
+            self.day_index += 1;
+        }
+        self.started = true;
+        self.clock = Clock { day, point: DecisionPoint::PreMarket };
+        self.phase = PhaseState::default();
+        self.message_effects.clear();
+        let view = View::new(&self.config.store, self.clock, &self.config.mask);
+        let actions = self.account.start_day(&view)?;
+        self.account.ledger().check_invariants()?;
+        let day_label = self.config.mask.day(day, day);
+        let account = self.account_summary();
+        self.append(Record::DayStart { day_index: self.day_index + 1, day: day_label, account })?;
+        for action in &actions {
+            let event = json!({ "event": "corporate_action", "stock_code": action.code.to_string(), "cash": action.cash.to_f64(), "shares_in": action.shares_in.0 });
+            let event = self.masked_value(event);
+            self.append(Record::Order { event })?;
+        }
+        self.enter_point()?;
+        Ok(actions)
+    }
+
+    /// Moves to the next decision point.
+    ///
+    /// # Errors
+    /// [`SessionError::DayOver`] after close_2.
+    pub fn advance(&mut self) -> Result<DecisionPoint, SessionError> {
+        let next = self.clock.point.next().ok_or(SessionError::DayOver { point: self.clock.point })?;
+        self.clock.point = next;
+        self.phase = PhaseState::default();
+        self.message_effects.clear();
+        self.enter_point()?;
+        Ok(next)
+    }
+
+    fn enter_point(&mut self) -> Result<(), SessionError> {
+        let point = self.clock.point;
+        self.append(Record::DecisionPoint { point: point.as_str().to_owned(), time: point.now_minute().to_string() })
+    }
+
+    /// Forgets which account-changing calls the current assistant message made. Call it before each message's calls.
+    pub fn begin_message(&mut self) {
+        self.message_effects.clear();
+    }
+
+    pub(crate) fn append(&mut self, record: Record) -> Result<(), SessionError> {
+        Ok(self.journal.append(record)?)
+    }
+
+    /// Masks the strings of an environment record (events, fills) before it is kept (engine E8.7).
+    pub(crate) fn masked_value(&self, value: Value) -> Value {
+        let mask = crate::masking::FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
+        mask.value(value)
+    }
+
+    /// Total assets, cash and positions at the last visible prices, for records and reports; masked.
+    pub fn account_summary(&self) -> Value {
+        let worth = self.account.valuation(&self.view());
+        let positions: Vec<Value> = worth
+            .positions
+            .iter()
+            .map(|p| {
+                json!({
+                    "stock_code": p.code.to_string(),
+                    "quantity": p.shares.0,
+                    "price": p.mark.price.to_f64(),
+                    "price_source": p.mark.source.as_str(),
+                    "value": p.value.to_f64(),
+                })
+            })
+            .collect();
+        self.masked_value(json!({ "total_value": worth.total.to_f64(), "cash": worth.cash.to_f64(), "positions": positions }))
+    }
+}

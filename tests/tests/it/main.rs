@@ -1,0 +1,5 @@
+//! Workspace-level tests: contracts as snapshots, point-in-time poison, determinism.
+
+mod battery;
+mod contracts;
+mod poison;
