@@ -132,8 +132,12 @@ impl Appender {
             return Err(fault);
         }
         self.length += line.len() as u64;
-        if self.sync {
-            self.file.sync_data()?;
+        // Not known to be on the disk, but in the file: a repeated line would stand there twice.
+        if self.sync
+            && let Err(fault) = self.file.sync_data()
+        {
+            self.torn = true;
+            return Err(fault);
         }
         line.pop();
         Ok(line)

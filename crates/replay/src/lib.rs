@@ -59,7 +59,7 @@ pub use cassette::{Cassette, Meta};
 pub use error::{RecordingError, ReplayError};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use jsonl::Place;
-pub use player::Player;
+pub use player::{Player, Replay};
 pub use recorder::{Recorder, partial_path};
 pub use request::{Message, Request, Response, ToolCall, Usage};
 pub use trajectory::{Record, Trajectory};

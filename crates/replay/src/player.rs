@@ -1,11 +1,12 @@
-//! [`Player`]: answers requests from a cassette, strictly in the recorded order. It must never answer a request that is
-//! not the recorded one, and it knows no model to fall back on.
+//! [`Player`] and [`Replay`]: answer requests from a cassette, strictly in the recorded order. They must never answer a
+//! request that is not the recorded one, and they know no model to fall back on.
 
 use crate::Fingerprint;
 use crate::cassette::{Call, Cassette};
 use crate::diff::request_differences;
 use crate::error::ReplayError;
 use crate::request::{Request, Response};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Plays one scope of a cassette.
@@ -121,5 +122,65 @@ impl Player {
             actual,
             differences: recorded.map(|recorded| request_differences(&recorded, request)),
         }
+    }
+}
+
+/// Plays all scopes of a cassette: the mirror of a [`crate::Recorder`]. Each scope is strictly in order; between scopes no
+/// order is asked for, because agents may ask at the same time.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    cassette: Arc<Cassette>,
+    players: BTreeMap<String, Player>,
+}
+
+impl Replay {
+    /// Starts at the first call of every scope.
+    pub fn new(cassette: impl Into<Arc<Cassette>>) -> Self {
+        let cassette = cassette.into();
+        let mut players: BTreeMap<String, Player> = BTreeMap::new();
+        for call in cassette.calls() {
+            let player = players.entry(call.scope.clone()).or_insert_with(|| Player {
+                cassette: cassette.clone(),
+                scope: call.scope.clone(),
+                steps: Vec::new(),
+                next: 0,
+            });
+            player.steps.push(call.step);
+        }
+        Self { cassette, players }
+    }
+
+    /// The recording.
+    pub fn cassette(&self) -> &Cassette {
+        &self.cassette
+    }
+
+    /// Requests answered so far, in all scopes.
+    pub fn played(&self) -> usize {
+        self.players.values().map(Player::played).sum()
+    }
+
+    /// Requests recorded, in all scopes.
+    pub fn total(&self) -> usize {
+        self.cassette.calls().len()
+    }
+
+    /// Answers `request` if it is the next recorded one of `scope`.
+    ///
+    /// # Errors
+    /// As [`Player::next`]; [`ReplayError::UnknownScope`] when nothing was recorded in `scope`.
+    pub fn next(&mut self, scope: &str, request: &Request) -> Result<Response, ReplayError> {
+        match self.players.get_mut(scope) {
+            Some(player) => player.next(request),
+            None => Err(ReplayError::UnknownScope { scope: scope.to_owned(), known: self.players.keys().cloned().collect() }),
+        }
+    }
+
+    /// Ends the replay; gives the number of requests that were answered.
+    ///
+    /// # Errors
+    /// [`ReplayError::Unused`] for the first scope, by name, with recorded responses left; also for one never asked.
+    pub fn finish(self) -> Result<usize, ReplayError> {
+        self.players.into_values().map(Player::finish).sum()
     }
 }

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use traderharness_replay::cassette::{DEFAULT_SCOPE, Dataset, Mask};
 use traderharness_replay::request::function_tool;
 use traderharness_replay::{
-    Cassette, Fingerprint, Message, Meta, Player, Recorder, RecordingError, ReplayError, Request, Response, ToolCall, Usage,
-    partial_path,
+    Cassette, Fingerprint, Message, Meta, Player, Recorder, RecordingError, Replay, ReplayError, Request, Response, ToolCall,
+    Usage, partial_path,
 };
 
 fn folder() -> (TempDir, PathBuf) {
@@ -375,6 +375,21 @@ fn scopes_play_apart() {
         player.finish().unwrap();
     }
     assert!(matches!(Player::new(cassette.clone()), Err(ReplayError::UnknownScope { .. })));
+
+    let mut replay = Replay::new(cassette.clone());
+    for (request, response) in &day {
+        assert_eq!(&replay.next("main", request).unwrap(), response);
+    }
+    assert!(matches!(replay.next("main__executor", &day[0].0), Err(ReplayError::UnknownScope { .. })));
+    assert_eq!((replay.played(), replay.total()), (3, 6));
+    // A scope that was never asked is unused, too.
+    let mut whole = replay.clone();
+    assert!(matches!(replay.finish(), Err(ReplayError::Unused { played: 0, unused: 3, .. })));
+    for (request, response) in &day {
+        assert_eq!(&whole.next("main__advisor_risk", request).unwrap(), response);
+    }
+    assert_eq!(whole.finish().unwrap(), 6);
+
     let error = Player::for_scope(cassette, "main__executor").unwrap_err();
     assert_eq!(error.to_string(), "the recording has no scope \"main__executor\"; it has main, main__advisor_risk");
 }
