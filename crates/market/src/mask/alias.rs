@@ -134,7 +134,7 @@ impl CodeMap {
     /// one: `000001.SH` is an index, not the bank.
     fn near_code(&self, text: &str) -> Vec<SecId> {
         let lower = text.to_ascii_lowercase();
-        let bare = (1..6).contains(&lower.len()) && lower.bytes().all(|b| b.is_ascii_digit());
+        let bare = (1..=6).contains(&lower.len()) && lower.bytes().all(|b| b.is_ascii_digit());
         let found = if bare {
             self.exact(&format!("{lower:0>6}"))
         } else {

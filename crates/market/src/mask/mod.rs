@@ -15,10 +15,19 @@
 //! name, code or date stays as it is.
 
 mod alias;
+mod around;
+mod codes;
 mod dates;
+mod fold;
+mod names;
+mod text;
+mod when;
 
 use crate::{Code, Day, Moment, SecId, Store};
 use alias::CodeMap;
+use codes::CodeScan;
+use fold::Folded;
+use names::NameTable;
 use std::borrow::Cow;
 
 /// How codes are hidden.
@@ -77,6 +86,14 @@ pub struct Mask {
     codes: CodeMap,
     /// Visible name of each security.
     names: Vec<String>,
+    /// What texts are searched for; `None` when entities are not masked.
+    entities: Option<Entities>,
+}
+
+/// Names and codes that texts must not show.
+struct Entities {
+    table: NameTable,
+    universe: Vec<Code>,
 }
 
 impl std::fmt::Debug for Mask {
@@ -101,7 +118,8 @@ impl Mask {
                     if config.entities { label(codes.code(sec)) } else { real(store.codes()[sec.0 as usize]).unwrap_or_default() }
                 })
                 .collect();
-        Self { config, codes, names }
+        let entities = config.entities.then(|| Entities { table: NameTable::new(store), universe: store.codes().to_vec() });
+        Self { config, codes, names, entities }
     }
 
     /// What is hidden.
@@ -171,19 +189,47 @@ impl Mask {
         &self.names[sec.0 as usize]
     }
 
-    /// Visible form of a company name given by the dataset.
+    /// Visible form of a company name given by the dataset: its neutral label, or [`OTHER_COMPANY`] for every name that belongs to
+    /// no security of the universe. A label that is already neutral stays.
     pub fn name<'t>(&self, name: &'t str) -> Cow<'t, str> {
-        Cow::Borrowed(name)
+        let Some(entities) = &self.entities else { return Cow::Borrowed(name) };
+        let neutral = name == OTHER_COMPANY || name.strip_prefix(LABEL).is_some_and(|code| self.resolve(code).is_ok());
+        if name.is_empty() || neutral {
+            return Cow::Borrowed(name);
+        }
+        Cow::Owned(entities.table.neutral(name, |sec| self.code(sec)))
     }
 
-    /// Visible form of a text from a source: names, standalone codes and absolute dates neutralised.
+    /// Visible form of a text from a source: names, standalone codes and absolute dates neutralised, everything else untouched.
+    ///
+    /// One pass, leftmost-longest. Names are full names of the dataset (companies, their aliases, the names announcements print) of
+    /// two CJK characters or four letters at least, with full-width forms folded; the marks of the exchange (`*ST`, `XD`, share class
+    /// `A`) may be missing. Six digits are a code only when they are one of the universe and stand alone, or carry the right
+    /// exchange (`SH600519`, `600519.SH`); codes of other companies only in a place for codes. Dates: see the table above and
+    /// engine E8.4. The result masked again is the same (style opaque; in the permutation style a visible code is itself a real one).
     pub fn text<'t>(&self, text: &'t str, today: Day) -> Cow<'t, str> {
-        let _ = today;
-        Cow::Borrowed(text)
+        if text.is_empty() || (self.entities.is_none() && !self.config.dates) {
+            return Cow::Borrowed(text);
+        }
+        let folded = Folded::new(text);
+        let mut spans = vec![];
+        if let Some(entities) = &self.entities {
+            entities.table.spans(&folded.text, |sec| self.code(sec), &mut spans);
+            let mut codes = vec![];
+            CodeScan { text: &folded.text, universe: &entities.universe, map: &self.codes }.spans(&spans, &mut codes);
+            spans.append(&mut codes);
+        }
+        if self.config.dates {
+            when::spans(&folded.text, today, &mut spans);
+        }
+        text::replace(text, &folded, spans)
     }
 }
 
+/// What a neutral company name begins with.
+const LABEL: &str = "Company ";
+
 /// Neutral label of a company, made from its visible code.
 fn label(visible: &str) -> String {
-    format!("Company {visible}")
+    format!("{LABEL}{visible}")
 }

@@ -1,0 +1,3 @@
+//! Behaviour of the market crate.
+mod mask_codes;
+mod mask_text;
