@@ -49,6 +49,7 @@ pub mod diff;
 pub mod error;
 mod fingerprint;
 mod jsonl;
+mod lines;
 mod player;
 mod recorder;
 pub mod reference;

@@ -3,9 +3,10 @@
 
 use crate::Fingerprint;
 use crate::canonical::{self, CANONICAL_VERSION};
-use crate::cassette::{BlobLine, CallLine, Cassette, EndLine, Meta, MetaLine, SCHEMA_VERSION, StoredRequest};
+use crate::cassette::{Cassette, Meta, SCHEMA_VERSION};
 use crate::error::RecordingError;
 use crate::jsonl::{self, Appender, Whole};
+use crate::lines::{BlobLine, CallLine, EndLine, MetaLine, StoredRequest};
 use crate::request::{Message, Request, Response};
 use serde::Serialize;
 use serde_json::Value;
