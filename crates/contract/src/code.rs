@@ -14,6 +14,40 @@ pub enum ErrorFamily {
     Environment,
 }
 
+/// The coarse failure classes of seed 002 (spec/seeds.md C6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// Schema or units wrong; the caller corrects the call.
+    InvalidInput,
+    /// The environment, a policy or the market does not permit this operation.
+    Forbidden,
+    /// Not offered here, or not covered.
+    UnsupportedCapability,
+    /// Supported in general, but the data it needs is not there.
+    InsufficientEvidence,
+    /// A part of the environment is down.
+    DependencyUnavailable,
+    /// Same key or same call, other content.
+    IdempotencyConflict,
+    /// A budget is used up.
+    BudgetExhausted,
+}
+
+impl FailureClass {
+    /// Wire name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "INVALID_INPUT",
+            Self::Forbidden => "FORBIDDEN",
+            Self::UnsupportedCapability => "UNSUPPORTED_CAPABILITY",
+            Self::InsufficientEvidence => "INSUFFICIENT_EVIDENCE",
+            Self::DependencyUnavailable => "DEPENDENCY_UNAVAILABLE",
+            Self::IdempotencyConflict => "IDEMPOTENCY_CONFLICT",
+            Self::BudgetExhausted => "BUDGET_EXHAUSTED",
+        }
+    }
+}
+
 macro_rules! codes {
     ($($variant:ident $wire:literal $family:ident $retry:literal $http:literal $legacy:literal $doc:literal;)*) => {
         /// Stable failure codes of the contract.
@@ -120,6 +154,26 @@ codes! {
     SandboxMemoryExceeded "sandbox_memory_exceeded" Environment true 422 "" "The code asked for more memory than its limit.";
     ToolTimeout "tool_timeout" Environment true 503 "" "The tool did not answer in time.";
     Internal "internal" Environment false 500 "tool_execution_failed" "A defect of the environment, recorded for its authors; not an error of the call.";
+}
+
+impl ErrorCode {
+    /// The class seed 002 puts the failure in. Its eighth class, a pinned revision that is not served, has no code here: doors
+    /// that pin revisions answer it themselves. A refusal by market or account is a refusal of the operation, hence forbidden.
+    pub const fn class(self) -> FailureClass {
+        match self {
+            Self::UnknownTool | Self::ToolUnavailableInPhase => FailureClass::UnsupportedCapability,
+            Self::DuplicateCall | Self::IdempotencyConflict => FailureClass::IdempotencyConflict,
+            Self::DailyToolBudgetExhausted | Self::DailyMemoryLimitReached | Self::SandboxDailyLimitReached => {
+                FailureClass::BudgetExhausted
+            }
+            Self::DataUnavailable | Self::SecurityDataUnavailable => FailureClass::InsufficientEvidence,
+            _ => match self.family() {
+                ErrorFamily::Arguments => FailureClass::InvalidInput,
+                ErrorFamily::Refused => FailureClass::Forbidden,
+                ErrorFamily::Environment => FailureClass::DependencyUnavailable,
+            },
+        }
+    }
 }
 
 impl std::fmt::Display for ErrorCode {

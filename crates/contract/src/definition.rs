@@ -243,30 +243,27 @@ impl Definition {
     }
 }
 
-/// Aliases that stand for codes in the examples of a masked run, in order of first appearance.
+/// Codes that examples of a masked run show, in order of first appearance.
 const ALIASES: [&str; 4] = ["SHM-000360", "SZM-000127", "GEM-000041", "STAR-000008"];
+/// Codes that stand in for aliases where codes are not masked.
+const PLAIN: [&str; 4] = ["600000", "000001", "300750", "688981"];
 
-/// The spec's example in the codes of the policy: a card with masked codes must not be shown real ones.
+/// The spec's example in the codes of the policy: a card with masked codes is not shown real ones, any other card no aliases.
+/// A code that already has the form of the policy stays.
 fn example_for(spec: &ToolSpec, policy: &Policy, plan: &KindPlan) -> Value {
     let mut example: Value = serde_json::from_str(spec.example).unwrap_or_default();
-    if policy.masked_codes {
-        let mut seen: Vec<String> = Vec::new();
-        plan.rewrite(&mut example, &mut |kind, code| {
-            if kind != FieldKind::Code || code.contains('-') {
-                return None;
-            }
-            let position = seen.iter().position(|s| s == code).unwrap_or_else(|| {
-                seen.push(code.to_owned());
-                seen.len() - 1
-            });
-            Some(ALIASES[position % ALIASES.len()].to_owned())
+    let stand_ins = if policy.masked_codes { ALIASES } else { PLAIN };
+    let mut seen: Vec<String> = Vec::new();
+    plan.rewrite(&mut example, &mut |kind, code| {
+        if kind != FieldKind::Code || code.contains('-') == policy.masked_codes {
+            return None;
+        }
+        let position = seen.iter().position(|s| s == code).unwrap_or_else(|| {
+            seen.push(code.to_owned());
+            seen.len() - 1
         });
-    } else {
-        plan.rewrite(&mut example, &mut |kind, code| match code.split_once('-') {
-            Some((_, digits)) if kind == FieldKind::Code => Some(digits.to_owned()),
-            _ => None,
-        });
-    }
+        Some(stand_ins[position % stand_ins.len()].to_owned())
+    });
     example
 }
 

@@ -24,3 +24,25 @@ pub fn truncate_text(text: &str, limit: usize) -> String {
     }
     format!("{}{}", prefix(text, body), notice(body, total))
 }
+
+/// `text` if it has at most `limit` characters, else its start and `... (N characters ignored)`, together exactly `limit`
+/// characters (spec/seeds.md A4.5). A limit shorter than that ending cuts the ending.
+pub fn bounded_text(text: &str, limit: usize) -> String {
+    let total = characters(text);
+    if total <= limit {
+        return text.to_owned();
+    }
+    let ending = |ignored: usize| format!("... ({ignored} characters ignored)");
+    // N and the room it takes depend on each other; N grows with its own digits, so this settles after a step or two.
+    let mut ignored = total - limit;
+    loop {
+        let next = total - limit.saturating_sub(characters(&ending(ignored)));
+        if next == ignored {
+            break;
+        }
+        ignored = next;
+    }
+    let ending = ending(ignored);
+    let body = limit.saturating_sub(characters(&ending));
+    prefix(&format!("{}{ending}", prefix(text, body)), limit).to_owned()
+}
