@@ -1,0 +1,187 @@
+//! The generated catalog in `docs/catalog`: one page per tool, the table of error codes, an index, and everything as JSON.
+//!
+//! Pages are rendered from the contracts that the tools publish and from nothing else, so they cannot say what the code does not.
+//! Never edit a page: change the tool and run `cargo xtask catalog`.
+
+mod code_page;
+mod fields;
+mod index;
+mod tool_page;
+
+use crate::names;
+use anyhow::Context as _;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use traderharness_contract::{Definition, Policy};
+
+/// Command that a stale page asks for.
+pub(crate) const COMMAND: &str = "cargo xtask catalog";
+
+/// First line of each page.
+const PREAMBLE: &str =
+    "<!-- Written by `cargo xtask catalog` from the contracts of the tools. Change the tool, not this page. -->\n\n";
+
+/// A card switch: its name in a card, and how to turn it on.
+type Switch = (&'static str, fn(&mut Policy));
+
+/// Card switches that may change a schema.
+const SWITCHES: &[Switch] = &[
+    ("require_structured_plan", |policy| policy.require_structured_plan = true),
+    ("require_decision_card", |policy| policy.require_decision_card = true),
+    ("masked_codes", |policy| policy.masked_codes = true),
+];
+
+/// One tool as the catalog shows it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Contract under the default policy.
+    pub(crate) definition: Definition,
+    /// Contract under each card switch that changes the input schema.
+    pub(crate) switched: Vec<(&'static str, Definition)>,
+}
+
+impl Entry {
+    fn of(define: fn(&Policy) -> Definition) -> Self {
+        let definition = define(&Policy::default());
+        let under = |set: fn(&mut Policy)| {
+            let mut policy = Policy::default();
+            set(&mut policy);
+            define(&policy)
+        };
+        let switched = SWITCHES.iter().map(|(name, set)| (*name, under(*set)));
+        let switched = switched.filter(|(_, other)| other.input_schema != definition.input_schema).collect();
+        Self { definition, switched }
+    }
+
+    fn name(&self) -> &'static str {
+        self.definition.spec.name
+    }
+}
+
+/// Every tool, in catalog order. The one place that says where tools come from.
+pub(crate) fn entries() -> Vec<Entry> {
+    let read = traderharness_tools_market::tools().into_iter().map(|handler| handler.define);
+    let account = traderharness_tools_exec::tools().into_iter().map(|handler| handler.define);
+    let mut entries: Vec<Entry> = read.chain(account).map(Entry::of).collect();
+    entries.sort_by_key(|entry| (names::place(entry.name()), entry.name()));
+    entries
+}
+
+/// File name and text of each page.
+pub(crate) type Pages = BTreeMap<String, String>;
+
+/// Renders the whole catalog.
+pub(crate) fn render(entries: &[Entry]) -> anyhow::Result<Pages> {
+    let mut pages = Pages::new();
+    for entry in entries {
+        pages.insert(format!("{}.md", entry.name()), format!("{PREAMBLE}{}", tool_page::render(entry)?));
+    }
+    pages.insert("README.md".into(), format!("{PREAMBLE}{}", index::markdown(entries)));
+    pages.insert("codes.md".into(), format!("{PREAMBLE}{}", code_page::render(entries)));
+    pages.insert("catalog.json".into(), index::json(entries)?);
+    Ok(pages)
+}
+
+/// What the folder and the rendered pages disagree on: file name, and what is wrong with it.
+pub(crate) fn stale(folder: &Path, pages: &Pages) -> anyhow::Result<BTreeMap<String, &'static str>> {
+    let mut stale = BTreeMap::new();
+    for (name, text) in pages {
+        match std::fs::read_to_string(folder.join(name)) {
+            Ok(found) if found == *text => {}
+            Ok(_) => _ = stale.insert(name.clone(), "differs"),
+            Err(_) => _ = stale.insert(name.clone(), "missing"),
+        }
+    }
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if !pages.contains_key(&name) {
+                stale.insert(name, "of no tool");
+            }
+        }
+    }
+    Ok(stale)
+}
+
+/// Makes the folder hold the pages and nothing else.
+fn write(folder: &Path, pages: &Pages, stale: &BTreeMap<String, &'static str>) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for name in stale.keys() {
+        let path = folder.join(name);
+        match pages.get(name) {
+            Some(text) => std::fs::write(&path, text),
+            None => std::fs::remove_file(&path),
+        }
+        .with_context(|| format!("cannot change {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// `docs/catalog` as it should be, and where.
+pub(crate) fn current(root: &Path) -> anyhow::Result<(std::path::PathBuf, Pages)> {
+    Ok((root.join("docs/catalog"), render(&entries())?))
+}
+
+/// Writes the catalog, or with `check` only says whether it is current.
+pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<ExitCode> {
+    let (folder, pages) = current(root)?;
+    let stale = stale(&folder, &pages)?;
+    for (name, state) in &stale {
+        println!("docs/catalog/{name}: {state}");
+    }
+    let all = pages.len();
+    if stale.is_empty() {
+        println!("catalog: {all} files are current");
+    } else if check {
+        println!("catalog: {} of {all} files are stale; run `{COMMAND}` and commit the result", stale.len());
+        return Ok(ExitCode::from(1));
+    } else {
+        write(&folder, &pages, &stale)?;
+        println!("catalog: wrote {} of {all} files; review them as a diff", stale.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod sample;
+
+#[cfg(test)]
+pub(crate) use sample::entry as sample;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_catalog_is_current() {
+        let (folder, pages) = current(&crate::workspace_root()).expect("the catalog renders");
+        let stale = stale(&folder, &pages).expect("the folder can be read");
+        assert!(stale.is_empty(), "run `{COMMAND}`: {stale:#?}");
+    }
+
+    #[test]
+    fn pages_that_are_missing_changed_or_left_over_are_stale_until_written() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let folder = folder.path().join("catalog");
+        let pages = render(&[sample::entry()]).expect("the sample renders");
+        assert_eq!(stale(&folder, &pages).expect("no folder yet").len(), pages.len());
+        let all = stale(&folder, &pages).expect("no folder yet");
+        write(&folder, &pages, &all).expect("can write");
+        assert!(stale(&folder, &pages).expect("readable").is_empty());
+
+        std::fs::write(folder.join("codes.md"), "edited").expect("can write");
+        std::fs::write(folder.join("get_gone.md"), "left over").expect("can write");
+        let found = stale(&folder, &pages).expect("readable");
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>(),
+            [("codes.md".to_owned(), "differs"), ("get_gone.md".to_owned(), "of no tool")]
+        );
+    }
+
+    #[test]
+    fn a_switch_is_shown_only_where_it_changes_the_schema() {
+        let names: Vec<&str> = sample::entry().switched.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["require_structured_plan"]);
+    }
+}
