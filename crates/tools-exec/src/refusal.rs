@@ -206,7 +206,7 @@ impl Refusal {
         match self {
             Self::BuyLot { asked, min, step, max } => {
                 let mut facts = vec![("min_quantity", json!(min)), ("step", json!(step)), ("max_quantity", json!(max))];
-                let below = (*asked - min).div_euclid(*step).saturating_mul(*step).saturating_add(*min).min(*max);
+                let below = asked.saturating_sub(*min).div_euclid(*step).saturating_mul(*step).saturating_add(*min).min(*max);
                 if below >= *min {
                     facts.push(("nearest_quantity_below", json!(below)));
                 }

@@ -18,9 +18,9 @@ pub struct PlaceOrder;
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Buy.
+    /// Take shares for cash.
     Buy,
-    /// Sell.
+    /// Give shares for cash.
     Sell,
 }
 
@@ -37,7 +37,7 @@ impl From<Action> for Side {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Side: buy or sell.
+    /// Side of the order.
     pub action: Action,
     /// Complete code of the security, exactly as another tool of this run showed it.
     #[schemars(length(min = 6))]
