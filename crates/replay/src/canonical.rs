@@ -20,7 +20,7 @@
 //! change of any byte needs a new version, because it would turn away every recording made before.
 
 use crate::Fingerprint;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
 /// Version of the canonical form described in this module. It is written into every cassette and hashed into every
@@ -76,22 +76,40 @@ impl Sink for String {
     }
 }
 
-/// A sink that only hashes.
-pub(crate) struct Hashing(Sha256);
+/// A sink that only hashes, in blocks: most pieces are a few bytes.
+pub(crate) struct Hashing {
+    digest: Sha256,
+    block: String,
+}
 
 impl Hashing {
+    const BLOCK: usize = 4096;
+
     pub(crate) fn new() -> Self {
-        Self(Sha256::new())
+        Self { digest: Sha256::new(), block: String::with_capacity(Self::BLOCK) }
     }
 
-    pub(crate) fn finish(self) -> Fingerprint {
-        Fingerprint(self.0.finalize().into())
+    pub(crate) fn finish(mut self) -> Fingerprint {
+        self.flush();
+        Fingerprint(self.digest.finalize().into())
+    }
+
+    fn flush(&mut self) {
+        self.digest.update(self.block.as_bytes());
+        self.block.clear();
     }
 }
 
 impl Sink for Hashing {
     fn put(&mut self, text: &str) {
-        self.0.update(text.as_bytes());
+        if self.block.len() + text.len() > Self::BLOCK {
+            self.flush();
+        }
+        if text.len() > Self::BLOCK {
+            self.digest.update(text.as_bytes());
+        } else {
+            self.block.push_str(text);
+        }
     }
 }
 
@@ -142,24 +160,26 @@ pub(crate) fn write_value(value: &Value, form: &dyn Form, out: &mut dyn Sink) {
             }
             out.put("]");
         }
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_by(|(a, _), (b, _)| form.order(a, b));
-            out.put("{");
-            for (index, (key, item)) in entries.into_iter().enumerate() {
-                if index > 0 {
-                    out.put(",");
-                }
-                write_string(key, out);
-                out.put(":");
-                write_value(item, form, out);
-            }
-            out.put("}");
-        }
+        Value::Object(map) => write_object(map, form, out),
     }
 }
 
-fn write_string(text: &str, out: &mut dyn Sink) {
+pub(crate) fn write_object(map: &Map<String, Value>, form: &dyn Form, out: &mut dyn Sink) {
+    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+    entries.sort_by(|(a, _), (b, _)| form.order(a, b));
+    out.put("{");
+    for (index, (key, item)) in entries.into_iter().enumerate() {
+        if index > 0 {
+            out.put(",");
+        }
+        write_string(key, out);
+        out.put(":");
+        write_value(item, form, out);
+    }
+    out.put("}");
+}
+
+pub(crate) fn write_string(text: &str, out: &mut dyn Sink) {
     out.put("\"");
     let mut plain_from = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -152,6 +152,7 @@ impl Recorder {
     ) -> Result<Fingerprint, RecordingError> {
         let request_sha256 = request.fingerprint();
         let stored = if self.keep_requests { Some(self.store(scope, request)?) } else { None };
+        let kept = stored.as_ref().map(|stored| stored.messages_kept);
         self.append(&CallLine {
             schema_version: SCHEMA_VERSION,
             step: Some(self.calls),
@@ -164,8 +165,10 @@ impl Recorder {
         })?;
         self.calls += 1;
         // Only after the line is written: the next request is stored as its difference to what the file holds.
-        if self.keep_requests {
-            self.previous.insert(scope.to_owned(), request.messages.clone());
+        if let Some(kept) = kept {
+            let previous = self.previous.entry(scope.to_owned()).or_default();
+            previous.truncate(kept);
+            previous.extend(request.messages.iter().skip(kept).cloned());
         }
         Ok(request_sha256)
     }

@@ -2,7 +2,7 @@
 //! provider sent is dropped, nothing is added.
 
 use crate::Fingerprint;
-use crate::canonical::CANONICAL_VERSION;
+use crate::canonical::{CANONICAL_VERSION, Canonical, Hashing, Sink, write_object, write_string, write_value};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -157,7 +157,25 @@ impl Request {
 
     /// The fingerprint: SHA-256 over the canonical form of the whole request and the version of that form.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.fingerprint_body())
+        // The canonical form of `fingerprint_body`, written without a copy of the conversation; the keys are in its order.
+        let mut out = Hashing::new();
+        out.put(&format!("{{\"canonical_version\":{CANONICAL_VERSION},\"contract_version\":"));
+        write_string(&self.contract_version, &mut out);
+        out.put(",\"messages\":");
+        write_list(self.messages.iter().map(|message| &message.0), &mut out);
+        out.put(",\"model\":");
+        write_string(&self.model, &mut out);
+        out.put(",\"sampling\":");
+        write_object(&self.sampling, &Canonical, &mut out);
+        out.put(",\"system\":");
+        match &self.system {
+            Some(system) => write_string(system, &mut out),
+            None => out.put("null"),
+        }
+        out.put(",\"tools\":");
+        write_list(self.tools.iter(), &mut out);
+        out.put("}");
+        out.finish()
     }
 
     /// The value the fingerprint is taken over: all six fields, always present, and `canonical_version`.
@@ -172,6 +190,17 @@ impl Request {
             "tools": self.tools,
         })
     }
+}
+
+fn write_list<'a>(items: impl Iterator<Item = &'a Value>, out: &mut Hashing) {
+    out.put("[");
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.put(",");
+        }
+        write_value(item, &Canonical, out);
+    }
+    out.put("]");
 }
 
 /// What a model answered.

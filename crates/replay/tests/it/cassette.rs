@@ -458,6 +458,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    fn the_fingerprint_is_that_of_the_documented_body(request in any_request()) {
+        prop_assert_eq!(request.fingerprint(), Fingerprint::of(&request.fingerprint_body()));
+        prop_assert_eq!(request.fingerprint_body().as_object().unwrap().len(), 7);
+    }
+
+    #[test]
     fn whatever_is_recorded_replays(calls in prop::collection::vec((any_request(), any::<String>()), 0..4)) {
         let (_folder, path) = folder();
         let day: Vec<_> = calls.into_iter().map(|(r, text)| (r, Response::new(Message::assistant(text, &[])))).collect();
