@@ -33,7 +33,8 @@ pub(crate) struct Output {
     report_date: Option<DayField>,
     /// Day of publication.
     published: Option<DayField>,
-    /// Segments in the order of the source. Each `type` is a breakdown of the same revenue: add up inside one type only.
+    /// Segments by type, inside a type the largest share first. Each `type` is a breakdown of the same revenue: add up inside one
+    /// type only.
     segments: Vec<Segment>,
     /// Number of segments.
     total: usize,
@@ -77,7 +78,7 @@ impl Tool for GetBusinessSegments {
         description: "Returns how the revenue of one security's company splits by product, region and industry, from its newest \
                       published report that has such a split.",
         notes: &[
-            "Order: as in the source. Every `type` splits the same revenue, so add segments only inside one type.",
+            "Order: by type, then share of revenue from large to small (unknown last), then revenue, then name. Every `type` splits the same revenue, so add segments only inside one type.",
             "`revenue_pct` and `gross_margin` are percent (12.3 means 12.3 %), `revenue_100m_cny` is in 100 million CNY; 2 decimals, half-even.",
             "A report is visible from its publication on; one that carries only a publication day, from the next trading day.",
         ],
@@ -127,12 +128,24 @@ impl Tool for GetBusinessSegments {
     }
 }
 
-/// Rows of the newest report date; when it was published more than once, those of the last publication.
+/// Rows of the newest report date; when it was published more than once, those of the last publication. In an order of their own: the
+/// order of rows in a file changes with whoever wrote it (spec/tools.md b18).
 fn newest_report(visible: &[SegmentRow]) -> Vec<&SegmentRow> {
     let newest = visible.iter().map(|r| r.report_date).max();
     let of_report = || visible.iter().filter(|r| Some(r.report_date) == newest);
     let published = of_report().map(|r| r.visible_from).max();
-    of_report().filter(|r| Some(r.visible_from) == published).collect()
+    let mut rows: Vec<&SegmentRow> = of_report().filter(|r| Some(r.visible_from) == published).collect();
+    let large_first = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => b.total_cmp(&a),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    };
+    rows.sort_by(|a, b| {
+        (a.kind.cmp(&b.kind))
+            .then_with(|| large_first(a.revenue_pct, b.revenue_pct))
+            .then_with(|| large_first(a.revenue, b.revenue))
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    rows
 }
 
 fn evidence_id(view: &View<'_>, rows: &[&SegmentRow]) -> String {

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
-use traderharness_contract::{Definition, FieldKind, Masker, Policy, ToolFailure};
+use std::sync::LazyLock;
+use traderharness_contract::{Definition, FieldKind, Handler, Masker, Policy, ToolFailure};
 use traderharness_market::testing::{day, moment};
 use traderharness_market::{Clock, Code, DecisionPoint, Mask, MaskConfig, Moment, Store, View};
-use traderharness_tools_market::{MarketCtx, MarketState, tools};
+use traderharness_tools_market::{MarketCtx, MarketState, MarketTools, tools};
 
 /// A clock of a fixture: `2024-03-05 open_1`.
 pub(crate) fn at(text: &str) -> Clock {
@@ -67,9 +68,12 @@ pub(crate) fn schema_refuses(tool: &str, args: &Value) -> bool {
     find(tool).0.validate(args).is_err()
 }
 
-fn find(tool: &str) -> (Definition, traderharness_contract::Handler<traderharness_tools_market::MarketTools>) {
-    let handler = tools().into_iter().find(|h| h.spec.name == tool).unwrap_or_else(|| panic!("no tool {tool}"));
-    ((handler.define)(&Policy::default()), handler)
+type Found = (Definition, Handler<MarketTools>);
+
+fn find(tool: &str) -> &'static Found {
+    static TOOLS: LazyLock<Vec<Found>> =
+        LazyLock::new(|| tools().into_iter().map(|h| ((h.define)(&Policy::default()), h)).collect());
+    TOOLS.iter().find(|(_, h)| h.spec.name == tool).unwrap_or_else(|| panic!("no tool {tool}"))
 }
 
 struct Hide<'a> {

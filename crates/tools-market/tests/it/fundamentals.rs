@@ -152,11 +152,11 @@ fn broken_numbers_are_null_with_a_reason() {
 }
 
 #[test]
-fn segments_are_those_of_the_newest_report_as_last_published_in_file_order() {
+fn segments_are_those_of_the_newest_report_as_last_published_largest_first() {
     let store = of(stock()
         .segment(segment("2023-08-30 15:00", "2023-06-30", "Old", 9e8))
-        .segment(segment("2024-03-04 15:00", "2023-12-31", "Spirits", 12_345_678_901.0))
         .segment(segment("2024-03-04 15:00", "2023-12-31", "Beer", 5e6))
+        .segment(segment("2024-03-04 15:00", "2023-12-31", "Spirits", 12_345_678_901.0))
         .segment(segment("2024-03-06 15:00", "2023-12-31", "Corrected", 1e8)));
     let got = call(&store, "2024-03-05 open_1", "get_business_segments", json!({ "stock_code": CODE }));
     assert_eq!(column(&got, "segments", "name"), ["Spirits", "Beer"]);

@@ -3,4 +3,6 @@
 
 mod call;
 mod fundamentals;
+mod peer_text;
 mod text;
+mod text_masked;

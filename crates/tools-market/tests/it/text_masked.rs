@@ -1,0 +1,68 @@
+//! Text under a mask: found only by what the agent sees, cut so that nothing hidden is left in half.
+
+use crate::call::{call, hidden, masked};
+use crate::text::{CODE, NAME, item, with_news};
+use serde_json::{Value, json};
+use traderharness_market::Store;
+use traderharness_market::testing::code;
+
+/// A masked call that must not show anything real.
+fn seen(store: &Store, tool: &str, args: &Value) -> Value {
+    let got = masked(store, &hidden(store), "2024-03-06 open_1", tool, args).unwrap();
+    let text = got.to_string();
+    for real in [CODE, NAME, "茅台", "2024", "Moutai", "3月5日"] {
+        assert!(!text.contains(real), "{real} in {text}");
+    }
+    got
+}
+
+fn alias(store: &Store) -> String {
+    hidden(store).code(store.find(code(CODE)).unwrap()).to_owned()
+}
+
+// engine E8.5, spec/tools.md b07
+#[test]
+fn under_a_mask_a_real_name_code_or_date_finds_nothing_and_the_alias_does() {
+    let store = with_news(vec![item("2024-03-05 10:00", "贵州茅台（600519）3月5日涨停", "x", "", "")]);
+    for keyword in [NAME, "茅台", "贵州", "600519", "600", "3月5日", "moutai"] {
+        let got = seen_total(&store, keyword);
+        assert_eq!(got, 0, "{keyword}");
+    }
+    for keyword in ["涨停", &alias(&store), "Company"] {
+        assert_eq!(seen_total(&store, keyword), 1, "{keyword}");
+    }
+    let got = seen(&store, "get_news", &json!({ "stock_code": alias(&store) }));
+    assert_eq!(got["total"], json!(1));
+    // Without a mask the same words find it.
+    for keyword in [NAME, "茅台", "600519", "3月5日"] {
+        assert_eq!(call(&store, "2024-03-06 open_1", "get_news", json!({ "keyword": keyword }))["total"], json!(1), "{keyword}");
+    }
+}
+
+fn seen_total(store: &Store, keyword: &str) -> u64 {
+    // The word itself comes back in `filter`; only the rest must hold nothing real.
+    let mut got = masked(store, &hidden(store), "2024-03-06 open_1", "get_news", &json!({ "keyword": keyword })).unwrap();
+    got["filter"] = json!("");
+    for real in [CODE, NAME, "茅台", "2024", "3月5日"] {
+        assert!(!got.to_string().contains(real), "{real} in {got}");
+    }
+    got["total"].as_u64().unwrap()
+}
+
+// engine E8.7: half a name behind a cut is a name too.
+#[test]
+fn a_cut_under_a_mask_never_leaves_half_of_something_hidden() {
+    for hidden_part in ["贵州茅台", "600519", "2024年3月5日", "Kweichow Moutai"] {
+        for pad in 280..=300 {
+            let content = format!("{}{hidden_part}公告{}", "长".repeat(pad), "尾".repeat(100));
+            let store = with_news(vec![item("2024-03-05 10:00", "t", &content, "", "")]);
+            let got = masked(&store, &hidden(&store), "2024-03-06 open_1", "get_news", &json!({})).unwrap();
+            let shown = got["news"][0]["content"].as_str().unwrap().to_owned();
+            let tail = shown.trim_start_matches('长');
+            for left in ["贵", "茅", "60", "05", "202", "年", "Kwei", "Mou"] {
+                assert!(!tail.contains(left), "{hidden_part} {pad}: {tail}");
+            }
+            assert_eq!(got["news"][0]["content_cut"], json!(true));
+        }
+    }
+}
