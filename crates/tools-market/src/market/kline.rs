@@ -48,6 +48,7 @@ pub(crate) enum Detail {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Complete code of the security as shown in this run.
+    #[schemars(length(min = 6))]
     stock_code: StockCode,
     /// Number of daily bars, newest last, counted in sessions on which the security traded; 1 to 250, default 20.
     #[serde(default = "default_days")]

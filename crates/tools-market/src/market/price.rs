@@ -19,6 +19,7 @@ pub(crate) struct GetStockPrice;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Complete code of the security as shown in this run.
+    #[schemars(length(min = 6))]
     stock_code: StockCode,
 }
 

@@ -43,6 +43,7 @@ pub(crate) struct Args {
     /// Only items that name this security in title, content, tags or linked securities. A complete code as shown in this run.
     /// Default: no filter.
     #[serde(default)]
+    #[schemars(length(min = 6))]
     stock_code: Option<StockCode>,
     /// True keeps only items of level A or B, or with tags or linked securities. Default false.
     #[serde(default)]

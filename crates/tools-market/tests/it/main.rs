@@ -3,6 +3,8 @@
 
 mod call;
 mod fundamentals;
+mod peer_market;
 mod peer_text;
 mod text;
 mod text_masked;
+mod zz_perf;
