@@ -15,7 +15,7 @@ pub use cursor::{Cursor, CursorFault, CursorScope};
 pub use notice::truncate_text;
 pub use paging::{Page, PageOrder, PageRequest, Paging, fit_records};
 
-use crate::json::{characters, pointer_segment, prefix, text};
+use crate::json::{characters, length, pointer_segment, prefix, text};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -142,12 +142,10 @@ pub fn fit_json(value: &Value, limit: usize) -> Fitted {
 
 /// [`fit_json`] for a value with lists that run from oldest to newest.
 pub fn fit_json_keeping(value: &Value, limit: usize, oldest_first: &OldestFirst) -> Fitted {
-    let whole = text(value);
-    let original_characters = characters(&whole);
+    let original_characters = length(value);
     if original_characters <= limit {
-        return Fitted { text: whole, truncated: false, original_characters, step: FitStep::Whole };
+        return Fitted { text: text(value), truncated: false, original_characters, step: FitStep::Whole };
     }
-    drop(whole);
     let wrapped;
     let root = match value {
         Value::Object(map) => map,
@@ -170,9 +168,8 @@ pub fn fit_json_keeping(value: &Value, limit: usize, oldest_first: &OldestFirst)
             }
             map.insert("_truncation".into(), truncation(original_characters, data.0, lists));
             let candidate = Value::Object(std::mem::take(&mut map));
-            let shown = text(&candidate);
-            if characters(&shown) <= limit {
-                return Fitted { text: shown, truncated: true, original_characters, step };
+            if length(&candidate) <= limit {
+                return Fitted { text: text(&candidate), truncated: true, original_characters, step };
             }
             if let Value::Object(back) = candidate {
                 map = back;
@@ -279,21 +276,22 @@ fn truncation(original: usize, items: usize, lists: &[CutList]) -> Value {
 
 /// Coverage fields in their order of priority, each whole, else compacted, else left out, within `limit`.
 fn minimal(root: &Map<String, Value>, original: usize, limit: usize) -> String {
-    let fits = |map: &Map<String, Value>| {
-        let shown = text(&Value::Object(map.clone()));
-        (characters(&shown) <= limit).then_some(shown)
-    };
     let short = json!({"truncated": true});
     let records = [truncation(original, 0, &[]), json!({"truncated": true, "original_characters": original}), short.clone()];
     for record in records {
-        let mut map = Map::from_iter([("_truncation".to_owned(), record)]);
+        let mut map = Map::new();
         for name in ["success", "error_code", "retryable"] {
             if let Some(value) = root.get(name) {
                 map.insert(name.into(), cut_value(value, 1, 60));
             }
         }
-        if fits(&map).is_some() {
-            return fill(root, map, limit);
+        map.insert("_truncation".into(), record);
+        let base = Value::Object(map);
+        let used = length(&base);
+        if let Value::Object(map) = base
+            && used <= limit
+        {
+            return fill(root, map, limit - used);
         }
     }
     let success = root.get("success").filter(|v| v.is_boolean()).cloned();
@@ -307,38 +305,31 @@ fn minimal(root: &Map<String, Value>, original: usize, limit: usize) -> String {
     }
     ladder.push(json!({}));
     ladder.push(json!(0));
-    ladder.iter().map(text).find(|t| characters(t) <= limit).unwrap_or_default()
+    ladder.iter().find(|value| length(value) <= limit).map(text).unwrap_or_default()
 }
 
-fn fill(root: &Map<String, Value>, base: Map<String, Value>, limit: usize) -> String {
-    let order = |map: &Map<String, Value>| {
-        // Priority order, the record of the cut last.
-        let mut out = Map::with_capacity(map.len());
-        for name in COVERAGE.iter().copied().chain(["_truncation"]) {
-            if let Some(value) = map.get(name) {
-                out.insert(name.to_owned(), value.clone());
-            }
-        }
-        text(&Value::Object(out))
-    };
-    let mut map = base;
-    let mut best = order(&map);
-    for name in COVERAGE {
-        let Some(value) = root.get(*name) else { continue };
+/// Adds coverage fields to `base` while there is room, in their order of priority.
+fn fill(root: &Map<String, Value>, mut base: Map<String, Value>, mut room: usize) -> String {
+    for name in COVERAGE.iter().copied().filter(|name| root.contains_key(*name)) {
+        let value = &root[name];
+        // A field costs its name in quotes, its value, and four characters of separators.
+        let (held, frame) = match base.get(name) {
+            Some(old) => (length(old), 0),
+            None => (0, characters(name) + 6),
+        };
         for form in [value.clone(), cut_value(value, 3, 100), cut_value(value, 1, 60), cut_value(value, 0, 16)] {
-            let before = map.insert((*name).to_owned(), form);
-            let shown = order(&map);
-            if characters(&shown) <= limit {
-                best = shown;
+            let cost = length(&form) + frame;
+            if cost <= room + held {
+                room = room + held - cost;
+                base.insert(name.to_owned(), form);
                 break;
             }
-            match before {
-                Some(old) => map.insert((*name).to_owned(), old),
-                None => map.remove(*name),
-            };
         }
     }
-    best
+    // Priority order, the record of the cut last.
+    let order = COVERAGE.iter().copied().chain(["_truncation"]);
+    let sorted = order.filter_map(|name| base.get(name).map(|value| (name.to_owned(), value.clone())));
+    text(&Value::Object(sorted.collect()))
 }
 
 fn cut_value(value: &Value, items: usize, chars: usize) -> Value {

@@ -5,7 +5,7 @@
 
 use crate::budget::OldestFirst;
 use crate::issues::{self, Report};
-use crate::json::{characters, text};
+use crate::json::{length, text};
 use crate::kinds::{FieldKind, KindPlan};
 use crate::schema::shape::Shape;
 use crate::schema::{self, Side};
@@ -239,7 +239,7 @@ impl Definition {
 
     /// Characters of what a model is sent for this tool.
     pub fn characters(&self) -> usize {
-        characters(&text(&self.to_openai()))
+        length(&self.to_openai())
     }
 }
 

@@ -30,6 +30,26 @@ pub fn text(value: &Value) -> String {
     }
 }
 
+/// Characters of [`text`] of a value, without making the text.
+pub fn length(value: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // Every scalar value has exactly one byte that does not continue another.
+            self.0 += bytes.iter().filter(|b| **b & 0xc0 != 0x80).count();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match value.serialize(&mut Serializer::with_formatter(&mut count, Spaced)) {
+        Ok(()) => count.0,
+        Err(_) => characters(&text(value)),
+    }
+}
+
 /// Number of Unicode scalar values.
 pub fn characters(text: &str) -> usize {
     // Counting the bytes that start a scalar value is what `chars().count()` does, with a fast path for ASCII.

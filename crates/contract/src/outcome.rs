@@ -121,7 +121,8 @@ impl Envelope {
     }
 }
 
-fn failed(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) -> Value {
+/// The `correction` of a failure: tool, instruction, a valid example, what was received, then the failure's own facts.
+pub fn correction(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) -> Map<String, Value> {
     let mut correction = Map::new();
     correction.insert("tool".into(), tool.into());
     correction.insert("instruction".into(), failure.instruction.as_str().into());
@@ -130,6 +131,10 @@ fn failed(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) 
     for (key, fact) in &failure.correction {
         correction.entry(key.clone()).or_insert_with(|| fact.clone());
     }
+    correction
+}
+
+fn failed(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) -> Value {
     let mut map = Map::new();
     map.insert("success".into(), false.into());
     map.insert("error".into(), failure.message.as_str().into());
@@ -147,6 +152,6 @@ fn failed(failure: &ToolFailure, tool: &str, example: &Value, received: &Value) 
         map.insert("code_family_legacy".into(), failure.code.legacy().into());
     }
     map.insert("retryable".into(), failure.retryable().into());
-    map.insert("correction".into(), correction.into());
+    map.insert("correction".into(), correction(failure, tool, example, received).into());
     Value::Object(map)
 }

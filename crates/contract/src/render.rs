@@ -14,6 +14,7 @@
 
 use crate::budget::notice::bounded_text;
 use crate::json::text;
+use crate::outcome::correction;
 use crate::{Outcome, ToolFailure};
 use serde_json::{Map, Value, json};
 
@@ -96,6 +97,10 @@ pub struct Invocation<'a> {
     pub requested_end: Option<&'a str>,
     /// Tables the answer was made from.
     pub source_refs: &'a [&'a str],
+    /// A valid arguments object, for the correction of a failure.
+    pub example: Option<&'a Value>,
+    /// What the caller sent, for the correction of a failure.
+    pub received: Option<&'a Value>,
 }
 
 /// Payload fields that seed 002 keeps apart from the data (C4.6).
@@ -135,7 +140,12 @@ pub fn tool_result(outcome: &Outcome, invocation: &Invocation<'_>) -> Option<Val
             "message": failure.message,
             "retryable": failure.retryable(),
             "details": {"tool": invocation.tool, "code": failure.code.as_str()},
-            "correction": {"instruction": failure.instruction, "facts": failure.correction},
+            "correction": correction(
+                failure,
+                invocation.tool,
+                invocation.example.unwrap_or(&Value::Null),
+                invocation.received.unwrap_or(&Value::Null),
+            ),
         })),
         Outcome::Skipped { .. } | Outcome::Abort { .. } => None,
     }

@@ -2,7 +2,7 @@
 //! (spec/seeds.md B9). No record is lost or shown twice, and no page is over its limit.
 
 use super::{Cursor, CursorScope, RESULT_LIMIT, cut_string, fit_json};
-use crate::json::{characters, text};
+use crate::json::{characters, length, text};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -104,10 +104,9 @@ pub fn fit_records(records: &[Value], request: PageRequest, build: impl Fn(&[Val
     };
     let attempt = |page: &[Value], paging: &Paging| {
         let envelope = build(page, paging);
-        let shown = text(&envelope);
-        (characters(&shown) <= request.limit).then_some((envelope, shown))
+        (length(&envelope) <= request.limit).then_some(envelope)
     };
-    let done = |(envelope, text): (Value, String), paging: Paging| Page { envelope, text, paging };
+    let done = |envelope: Value, paging: Paging| Page { text: text(&envelope), envelope, paging };
 
     let at = paging(most);
     if let Some(found) = attempt(&records[slice(most)], &at) {
