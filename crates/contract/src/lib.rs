@@ -105,6 +105,8 @@
 //! assert_eq!(refused.0["correction"]["issues"][0]["message"], "`count` must be an integer from 1 to 100");
 //! ```
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod arguments;
 pub mod audit;
 pub mod budget;
