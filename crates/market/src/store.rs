@@ -264,10 +264,18 @@ impl Store {
             let len = v.day.len();
             let same =
                 [v.pe_ttm.len(), v.pb_mrq.len(), v.ps_ttm.len(), v.turnover.len(), v.is_st.len()].iter().all(|l| *l == len);
-            if !same || v.offsets.len() != n + 1 || v.offsets.last().copied() != Some(len as u32) {
+            let offsets = v.offsets.len() == n + 1
+                && v.offsets[0] == 0
+                && v.offsets[n] as usize == len
+                && v.offsets.windows(2).all(|w| w[0] <= w[1]);
+            if !same || !offsets {
                 return Err(StoreError::Shape { table: "valuation" });
             }
+            for i in 0..n {
+                ordered("valuation", &v.day[v.offsets[i] as usize..v.offsets[i + 1] as usize], |a, b| a < b)?;
+            }
         }
+        check_tables(&parts)?;
         let days = parts.calendar.days();
         let mut cuts = vec![0_u32; days.len() * n];
         for i in 0..n {
@@ -328,6 +336,30 @@ impl Store {
     /// Security of a code of the universe.
     pub fn find(&self, code: Code) -> Option<SecId> {
         self.parts.codes.binary_search(&code).ok().map(|i| SecId(i as u32))
+    }
+}
+
+/// A view finds the end of what is visible by bisection, so a row out of order could show the future.
+fn check_tables(parts: &StoreParts) -> Result<(), StoreError> {
+    if let Some(index) = &parts.index {
+        let all = [0, index.day.len() as u32];
+        check_bars("index", index, &all, 1, false)?;
+    }
+    ordered("securities", parts.securities.as_deref().unwrap_or_default(), |a, b| a.code < b.code)?;
+    let (ex, reports) = (parts.ex_events.as_deref(), parts.fundamentals.as_deref());
+    ordered("ex_events", ex.unwrap_or_default(), |a, b| (a.code, a.ex_date) <= (b.code, b.ex_date))?;
+    ordered("fundamentals", reports.unwrap_or_default(), |a, b| (a.code, a.visible_from) <= (b.code, b.visible_from))?;
+    let (segments, announcements) = (parts.segments.as_deref(), parts.announcements.as_deref());
+    ordered("segments", segments.unwrap_or_default(), |a, b| (a.code, a.visible_from) <= (b.code, b.visible_from))?;
+    ordered("announcements", announcements.unwrap_or_default(), |a, b| (a.code, a.time) <= (b.code, b.time))?;
+    ordered("news", parts.news.as_deref().unwrap_or_default(), |a, b| a.time <= b.time)?;
+    Ok(())
+}
+
+fn ordered<T>(table: &'static str, rows: &[T], fits: impl Fn(&T, &T) -> bool) -> Result<(), StoreError> {
+    match rows.windows(2).position(|w| !fits(&w[0], &w[1])) {
+        Some(row) => Err(StoreError::Order { table, row: row + 1 }),
+        None => Ok(()),
     }
 }
 

@@ -27,7 +27,10 @@ pub(super) fn spans(text: &str, today: Day, spans: &mut Vec<Span>) {
             (scan.number(at, end), end)
         } else if b.is_ascii_alphabetic() {
             let end = at + word_at(text, at).len();
-            (scan.word(at, end), end)
+            match scan.label_end(at, end) {
+                Some(end) => (None, end),
+                None => (scan.word(at, end), end),
+            }
         } else if b < 0x80 {
             (None, at + 1)
         } else {
@@ -187,6 +190,28 @@ const RANGE_MARKS: &[&str] = &["至", "到", "—", "–", "-", "~", "～", "－
 impl Scan<'_> {
     fn rest(&self, at: usize) -> &str {
         &self.text[at..]
+    }
+
+    /// End of a label this module wrote before (`D-3 10:30`, `M-4`): its digits are no digits of a date, whatever follows.
+    fn label_end(&self, at: usize, end: usize) -> Option<usize> {
+        let letter = self.text[at..end].chars().next().filter(|c| end == at + 1 && matches!(c, 'D' | 'M' | 'Q' | 'H' | 'Y'))?;
+        let number = self.eat_any(end, &["-", "+"])?;
+        let stop = digits_end(self.text, number);
+        let longest = if letter == 'D' { 6 } else { 4 };
+        // `D-2024-03-14` is a letter and a date.
+        let dated = stop - number == 4
+            && self.value(number, stop).is_some_and(|v| self.year(v).is_some())
+            && (letter != 'D' || self.separated(1900, stop).is_some());
+        if !(1..=longest).contains(&(stop - number)) || dated {
+            return None;
+        }
+        let time_end = stop + 6;
+        let timed = letter == 'D'
+            && self.text.get(stop..time_end).is_some_and(|t| {
+                let b = t.as_bytes();
+                b[0] == b' ' && b[3] == b':' && [1, 2, 4, 5].iter().all(|i| b[*i].is_ascii_digit())
+            });
+        Some(if timed { time_end } else { stop })
     }
 
     fn value(&self, start: usize, end: usize) -> Option<i32> {
