@@ -5,9 +5,10 @@ use crate::fault::Outcome;
 use crate::report::print;
 use crate::run::pretty;
 use crate::source;
+use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
-use traderharness_ingest::{DatasetReport, LoadOptions, Severity};
+use traderharness_ingest::{DatasetReport, GenerateConfig, LoadOptions, Severity};
 
 pub(crate) fn data(options: &DataOptions) -> Outcome {
     match &options.command {
@@ -17,7 +18,17 @@ pub(crate) fn data(options: &DataOptions) -> Outcome {
             Ok(ExitCode::SUCCESS)
         }
         DataCommand::Check { path, json } => check(path, *json),
-        _ => Ok(ExitCode::SUCCESS),
+        DataCommand::Generate { out, stocks, days, minute_days, seed, json } => {
+            let config = GenerateConfig {
+                stocks: *stocks,
+                days: *days,
+                minute_days: *minute_days,
+                seed: *seed,
+                ..GenerateConfig::default()
+            };
+            generate(out, &config, *json)
+        }
+        DataCommand::Cache { path, out } => cache(path, out),
     }
 }
 
@@ -31,4 +42,35 @@ fn check(path: &Path, json: bool) -> Outcome {
     spinner.finish_and_clear();
     show(&report, json);
     Ok(if report.worst() == Some(Severity::Error) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn generate(out: &Path, config: &GenerateConfig, json: bool) -> Outcome {
+    let bar = source::bar(json, u64::from(config.stocks), "generating".to_owned());
+    let outcome = traderharness_ingest::generate(config, out, &source::on(&bar));
+    bar.finish_and_clear();
+    let made = outcome.map_err(source::fault)?;
+    if json {
+        print(&pretty(&json!({
+            "path": out, "name": made.name, "synthetic": true, "first": made.first.to_string(), "last": made.last.to_string(), "daily_rows": made.daily_rows,
+        })));
+    } else {
+        print(&format!(
+            "Wrote {} ({} to {}, {} daily bars). It is SYNTHETIC and says so in every artifact.\nUse it with: --data {}",
+            made.name,
+            made.first,
+            made.last,
+            made.daily_rows,
+            out.display()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cache(path: &Path, out: &Path) -> Outcome {
+    let bar = source::bar(false, 1, format!("caching {}", path.display()));
+    let outcome = traderharness_ingest::build_cache(path, out, &LoadOptions::default(), &source::on(&bar));
+    bar.finish_and_clear();
+    outcome.map_err(source::fault)?;
+    print(&format!("Wrote {0}. Use it with: --data {0}", out.display()));
+    Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use traderharness_harness::model::ReplayClient;
 use traderharness_harness::run::{Observer, RunSummary, Silent};
 use traderharness_harness::session::NoJournal;
 use traderharness_ingest::Dataset;
+use traderharness_replay::cassette::Scheme;
 use traderharness_replay::{Cassette, Meta, Player};
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
@@ -108,7 +109,12 @@ pub(crate) fn play(
     let days = world.days(window)?;
     let mut client = ReplayClient::new(player);
     let summary = world.play(Box::new(NoJournal), &mut client, &days, &meta.model, observer)?;
-    client.into_player().finish().map_err(|e| Fault::new(Class::Finding, e))?;
+    let player = client.into_player();
+    if player.cassette().scheme() == Scheme::Whole {
+        // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.
+        player.cassette().verify().map_err(|e| Fault::new(Class::Finding, e))?;
+    }
+    player.finish().map_err(|e| Fault::new(Class::Finding, e))?;
     Ok(Replayed { requests: summary.requests, summary, world })
 }
 

@@ -16,6 +16,9 @@ use traderharness_replay::Record;
 use traderharness_tools_exec::{Control, ExecCtx, Fill};
 use traderharness_tools_market::MarketCtx;
 
+/// Characters of a tool name that are quoted back.
+const NAME_CHARS: usize = 80;
+
 /// Arguments as they came through a door.
 #[derive(Debug, Clone)]
 pub enum RawArguments<'a> {
@@ -67,6 +70,8 @@ impl Session {
     /// # Errors
     /// As [`Session::call`].
     pub fn call_as(&mut self, id: &str, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        // A name nobody could have is quoted back only as far as a reader needs it.
+        let name = name.char_indices().nth(NAME_CHARS).map_or(name, |(end, _)| &name[..end]);
         self.calls += 1;
         let call = self.calls;
         let sent = match &raw {
@@ -262,10 +267,9 @@ impl Session {
             )
             .with("available_tools", json!(names))
         } else {
-            let shown: String = name.chars().take(80).collect();
             ToolFailure::new(
                 ErrorCode::UnknownTool,
-                format!("There is no tool named `{shown}`."),
+                format!("There is no tool named `{name}`."),
                 "Use one of available_tools, spelled exactly so.",
             )
             .with("available_tools", json!(names))

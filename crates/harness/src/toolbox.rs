@@ -105,10 +105,14 @@ impl Toolbox {
     /// # Errors
     /// [`ToolboxError`].
     pub fn new(card: &Card, masked_codes: bool) -> Result<Self, ToolboxError> {
-        Self::of(card, masked_codes, handlers())
+        Self::with_handlers(card, masked_codes, handlers())
     }
 
-    fn of(card: &Card, masked_codes: bool, handlers: Vec<Bound>) -> Result<Self, ToolboxError> {
+    /// As [`Toolbox::new`], over these handlers: a host that adds tools of its own passes [`handlers`] and its additions.
+    ///
+    /// # Errors
+    /// [`ToolboxError`]; a duplicate name is an error, never silently one of the two.
+    pub fn with_handlers(card: &Card, masked_codes: bool, handlers: Vec<Bound>) -> Result<Self, ToolboxError> {
         let policy = card.policy(masked_codes);
         let mut by_name = BTreeMap::new();
         for (i, bound) in handlers.iter().enumerate() {

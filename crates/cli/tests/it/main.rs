@@ -1,0 +1,7 @@
+//! The command as a person uses it: real processes, exit codes, messages, files left behind.
+
+mod bad_input;
+mod command;
+mod demo;
+mod determinism;
+mod runs;

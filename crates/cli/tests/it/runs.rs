@@ -1,0 +1,67 @@
+//! Recorded runs on real bars.
+
+use crate::command::{repo, run, shared, text};
+use serde_json::Value;
+
+#[test]
+fn a_recorded_run_replays_from_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("run");
+    let script = repo("crates/cli/demo/script.yaml");
+    for mask in ["all", "dates", "entities", "none"] {
+        let record = record.with_extension(mask);
+        let ran = run(&[
+            "run",
+            "--script",
+            text(&script),
+            "--start",
+            "2020-02-04",
+            "--end",
+            "2020-02-04",
+            "--mask",
+            mask,
+            "--record",
+            text(&record),
+            "--check-output",
+            "--json",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let summary: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(summary["summary"]["calls"]["environment"], 0, "{summary}");
+        let cassette = std::fs::read_to_string(record.join("cassette.jsonl")).unwrap();
+        let key = std::fs::read_to_string(record.join("private/run.json")).unwrap();
+        let key: Value = serde_json::from_str(&key).unwrap();
+        assert!(!cassette.contains(key["mask_key"].as_str().unwrap()), "the mask key is in the recording");
+        let replayed = run(&["replay", text(&record)]);
+        assert_eq!(replayed.code, 0, "{mask}: {}", replayed.err);
+        assert!(replayed.out.contains("13 of 13 requests identical."), "{}", replayed.out);
+    }
+}
+
+// The acceptance window: three real days, a buy refused at a real upper limit.
+#[test]
+fn three_real_days_run_and_a_real_upper_limit_refuses_a_buy() {
+    let Some(data) = shared("data/real-2025") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("run");
+    let script = repo("examples/scripts/three-days.yaml");
+    let ran = run(&[
+        "run",
+        "--script",
+        text(&script),
+        "--data",
+        text(&data),
+        "--start",
+        "2025-07-14",
+        "--end",
+        "2025-07-16",
+        "--record",
+        text(&record),
+        "--check-output",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("limit_up_locked"), "{}", ran.out);
+    assert!(ran.out.contains("3 day(s)"), "{}", ran.out);
+    let replayed = run(&["replay", text(&record)]);
+    assert_eq!(replayed.code, 0, "{}", replayed.err);
+}

@@ -1,0 +1,106 @@
+//! A market of two boards with one tradable day, sessions over it, and a journal that can fail.
+
+use serde_json::Value;
+use std::sync::{Arc, Mutex};
+use traderharness_harness::session::{Journal, NoJournal};
+use traderharness_harness::toolbox::{Bound, handlers};
+use traderharness_harness::{CallReport, Card, RawArguments, Session, SessionConfig, Toolbox};
+use traderharness_market::testing::{SmallMarket, SmallStock};
+use traderharness_market::{Day, DecisionPoint, Mask, MaskConfig, MaskStyle, Store};
+use traderharness_replay::{Record, RecordingError};
+
+pub(crate) const FIRST: &str = "2024-03-01";
+pub(crate) const SESSIONS: usize = 30;
+
+/// Closes with small steps around a base.
+fn closes(base: f64) -> Vec<f64> {
+    (0..SESSIONS).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect()
+}
+
+pub(crate) fn store() -> Arc<Store> {
+    let days: Vec<Day> = SmallMarket::new(FIRST, SESSIONS)
+        .stock(SmallStock::new("600001").closes(&closes(10.0)))
+        .build()
+        .calendar()
+        .days()
+        .to_vec();
+    let mut market = SmallMarket::new(FIRST, SESSIONS).index(&closes(3_000.0));
+    for (n, code) in ["600001", "600002", "000360", "300360", "688001"].iter().enumerate() {
+        let mut stock =
+            SmallStock::new(code).name(&format!("Harbour Tools {n}")).industry("Tools-Hand").closes(&closes(10.0 + n as f64));
+        for day in &days[SESSIONS - 3..] {
+            stock = stock.minutes(&day.to_string(), &[10.0 + n as f64 + 0.1; 48]);
+        }
+        market = market.stock(stock);
+    }
+    Arc::new(market.news("2024-04-09 09:40", "A headline", "Its text.").build())
+}
+
+pub(crate) fn trading_days(store: &Store) -> Vec<Day> {
+    store.calendar().days()[SESSIONS - 3..].to_vec()
+}
+
+pub(crate) struct Setup {
+    pub(crate) card: Card,
+    pub(crate) masked: bool,
+    pub(crate) handlers: Vec<Bound>,
+    pub(crate) journal: Box<dyn Journal>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { card: Card::builtin(), masked: false, handlers: handlers(), journal: Box::new(NoJournal) }
+    }
+}
+
+impl Setup {
+    pub(crate) fn session(self, store: &Arc<Store>) -> Session {
+        let config =
+            MaskConfig { dates: self.masked, entities: self.masked, style: MaskStyle::Opaque, key: b"harness tests".to_vec() };
+        let mask = Arc::new(Mask::new(store, config));
+        let toolbox = Arc::new(Toolbox::with_handlers(&self.card, self.masked, self.handlers).unwrap());
+        let config = SessionConfig { store: Arc::clone(store), mask, card: Arc::new(self.card), toolbox, check_output: true };
+        Session::new(config, trading_days(store)[0], self.journal).unwrap()
+    }
+
+    pub(crate) fn at(self, point: DecisionPoint) -> Session {
+        let store = store();
+        let mut session = self.session(&store);
+        session.start_day(trading_days(&store)[0]).unwrap();
+        while session.clock().point != point {
+            session.advance().unwrap();
+        }
+        session
+    }
+}
+
+pub(crate) fn call(session: &mut Session, tool: &str, args: Value) -> CallReport {
+    session.call(tool, RawArguments::Value(args)).unwrap()
+}
+
+pub(crate) fn text_call(session: &mut Session, tool: &str, args: &str) -> CallReport {
+    session.call(tool, RawArguments::Text(args)).unwrap()
+}
+
+pub(crate) fn code(report: &CallReport) -> &str {
+    report.envelope.error_code().unwrap_or("success")
+}
+
+/// Keeps records where the test can see them; fails from record `fail_at` on.
+#[derive(Clone, Default)]
+pub(crate) struct Memory {
+    pub(crate) records: Arc<Mutex<Vec<Record>>>,
+    pub(crate) fail_at: Option<usize>,
+}
+
+impl Journal for Memory {
+    fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        let mut records = self.records.lock().unwrap();
+        if self.fail_at.is_some_and(|at| records.len() >= at) {
+            let full = std::io::Error::new(std::io::ErrorKind::StorageFull, "disk full");
+            return Err(RecordingError::Io { action: "write", path: "trajectory.jsonl".into(), source: full });
+        }
+        records.push(record);
+        Ok(())
+    }
+}
