@@ -23,7 +23,7 @@ pub enum Check {
     OpenObject,
     /// The description lacks its text, example, success summary or error contract.
     Description,
-    /// A code is listed twice, or one that every tool has is listed at all.
+    /// A code is listed twice.
     ErrorCodes,
     /// A private or useless keyword is published.
     Keyword,
@@ -53,17 +53,6 @@ impl fmt::Display for Finding {
         write!(f, "{} {:?} at {}: {}", self.tool, self.check, self.place, self.detail)
     }
 }
-
-/// Codes that the dispatch path gives for any tool; a spec lists only its own.
-const COMMON: &[ErrorCode] = &[
-    ErrorCode::UnknownTool,
-    ErrorCode::ToolUnavailableInPhase,
-    ErrorCode::InvalidToolArgumentsJson,
-    ErrorCode::InvalidToolArguments,
-    ErrorCode::DuplicateCall,
-    ErrorCode::ToolTimeout,
-    ErrorCode::Internal,
-];
 
 /// Findings about one definition, sorted.
 pub fn audit(definition: &Definition) -> Vec<Finding> {
@@ -183,9 +172,6 @@ impl Audit {
         for code in codes {
             if !seen.insert(*code) {
                 self.find(Check::ErrorCodes, "errors", format!("{code} is listed twice"));
-            }
-            if COMMON.contains(code) {
-                self.find(Check::ErrorCodes, "errors", format!("{code} is common to all tools"));
             }
         }
     }

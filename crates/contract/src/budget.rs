@@ -8,10 +8,12 @@
 //! cover. See [`COVERAGE`] for the fields and their priority.
 
 pub mod cursor;
+pub mod document;
 pub mod notice;
 pub mod paging;
 
 pub use cursor::{Cursor, CursorFault, CursorScope};
+pub use document::{DocumentFault, DocumentPage, Span, fit_document};
 pub use notice::truncate_text;
 pub use paging::{Page, PageOrder, PageRequest, Paging, fit_records};
 
@@ -142,10 +144,12 @@ pub fn fit_json(value: &Value, limit: usize) -> Fitted {
 
 /// [`fit_json`] for a value with lists that run from oldest to newest.
 pub fn fit_json_keeping(value: &Value, limit: usize, oldest_first: &OldestFirst) -> Fitted {
-    let original_characters = length(value);
+    let whole = text(value);
+    let original_characters = characters(&whole);
     if original_characters <= limit {
-        return Fitted { text: text(value), truncated: false, original_characters, step: FitStep::Whole };
+        return Fitted { text: whole, truncated: false, original_characters, step: FitStep::Whole };
     }
+    drop(whole);
     let wrapped;
     let root = match value {
         Value::Object(map) => map,
@@ -158,7 +162,9 @@ pub fn fit_json_keeping(value: &Value, limit: usize, oldest_first: &OldestFirst)
     let attempts = (0..STEPS.len())
         .map(|i| (FitStep::Compacted(i), STEPS[i], None))
         .chain((0..STEPS.len()).map(|i| (FitStep::CoverageCompacted(i), STEPS[last], Some(STEPS[i]))));
-    for (step, data, coverage) in attempts {
+    // Every attempt carries the record of the cut; without room for that there is no need to try.
+    let room = length(&json!({"_truncation": truncation(original_characters, 0, &[])})) <= limit;
+    for (step, data, coverage) in attempts.filter(|_| room) {
         let mut cut = Compaction { oldest_first, lists: Vec::new() };
         let mut map = cut.root(root, data, coverage);
         for with_lists in [true, false] {

@@ -267,17 +267,19 @@ fn example_for(spec: &ToolSpec, policy: &Policy, plan: &KindPlan) -> Value {
     example
 }
 
-/// The common error contract, one sentence of every description.
-const ERROR_CONTRACT: &str = "On failure: success=false with error, error_code, retryable and correction \
-(instruction, valid_arguments_example, received_arguments); while retryable is true, repair the call and send it again in this phase.";
+/// The common error contract, one sentence of every description. Short, because a model is sent it once per tool.
+const ERROR_CONTRACT: &str = "On failure: success=false, error, error_code, retryable, correction {instruction, \
+valid_arguments_example, received_arguments}; if retryable, repair the call and send it again in this phase.";
 
 fn describe(spec: &ToolSpec, example: &Value) -> String {
     let mut lines = vec![spec.description.to_owned()];
     lines.extend(spec.notes.iter().map(|note| format!("- {note}")));
     lines.push(format!("Example arguments: {}", if example.is_null() { spec.example.to_owned() } else { text(example) }));
-    lines.push(format!("Returns: success=true and {}", spec.result_summary));
+    lines.push(format!("Returns: success=true. {}.", spec.result_summary.trim_end_matches('.')));
+    // A defect of ours is nothing a model can plan for.
+    let own = spec.errors.iter().filter(|code| **code != ErrorCode::Internal);
     let mut codes = vec![ErrorCode::InvalidToolArguments.as_str()];
-    for code in spec.errors {
+    for code in own {
         if !codes.contains(&code.as_str()) {
             codes.push(code.as_str());
         }

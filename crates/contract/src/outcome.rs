@@ -63,7 +63,8 @@ impl Outcome {
     }
 }
 
-/// What the model reads for one call, contract v5.
+/// What the model reads for one call, contract v5. Keys are in a fixed order: `success` first, then the payload's fields in the
+/// order of its type, or `error`, `error_code`, `error_family`, `code_family_legacy`, `retryable`, `correction`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope(pub Value);
 

@@ -10,6 +10,7 @@ pub struct Policy {
     pub require_structured_plan: bool,
     /// Opening buys need a decision card (engine E11.2).
     pub require_decision_card: bool,
-    /// Codes are aliases such as `SHM-000360`; the code pattern of schemas follows.
+    /// Codes are aliases such as `SHM-000360`; examples show aliases. Schemas put no pattern on codes: a bare suffix must get past
+    /// validation to be answered with its candidates (spec/tools.md b08).
     pub masked_codes: bool,
 }

@@ -136,6 +136,14 @@ fn visit(schema: &mut Value, side: Side, closing: Closing) {
         ask_for_text(map);
         close(map);
     }
+    for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
+        // A bound of a decimal field comes as `0.0`; `0` says the same.
+        if let Some(whole) = map.get(key).and_then(Value::as_f64).filter(|f| f.fract() == 0.0 && f.abs() < 1e15)
+            && map[key].is_f64()
+        {
+            map.insert(key.to_owned(), (whole as i64).into());
+        }
+    }
     let numeric = says_type(map, "integer") || says_type(map, "number");
     map.retain(|key, value| {
         let dropped =

@@ -33,6 +33,10 @@ fn answer(count: usize) -> Value {
 }
 
 fn failure() -> Value {
+    failure_to(50_000)
+}
+
+fn failure_to(received: usize) -> Value {
     json!({
         "success": false,
         "error": "Something long. ".repeat(200),
@@ -41,7 +45,7 @@ fn failure() -> Value {
         "retryable": true,
         "correction": {
             "tool": "get_kline", "instruction": "Add `stock_code`.", "valid_arguments_example": {"stock_code": "SHM-000360"},
-            "received_arguments": {"code": "x".repeat(50_000)}, "missing_fields": ["stock_code"]
+            "received_arguments": {"code": "x".repeat(received)}, "missing_fields": ["stock_code"]
         }
     })
 }
@@ -85,7 +89,9 @@ fn steps_are_taken_in_order() {
 // complaint TR-3
 #[test]
 fn every_small_limit_gives_valid_json() {
-    let values = [answer(60), failure(), json!("s".repeat(4_000)), rows(90), json!({"a".repeat(4_000): 1}), json!(7)];
+    let long = "s".repeat(3_100);
+    let values =
+        [answer(30), failure_to(500), json!(long), rows(40), Value::Object(Map::from_iter([(long.clone(), json!(1))])), json!(7)];
     for value in &values {
         for limit in (0..3_000).step_by(7).chain(0..60) {
             fit(value, limit);

@@ -1,8 +1,10 @@
 //! The outcome and its envelopes (spec/seeds.md D1).
 
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use traderharness_contract::budget::OldestFirst;
 use traderharness_contract::render::{Invocation, TEXT_LIMIT, Timing, status_object, tool_call_result, tool_result};
-use traderharness_contract::{Change, Envelope, ErrorCode, Note, Outcome, ToolFailure};
+use traderharness_contract::{Change, Envelope, ErrorCode, Note, Outcome, ToolFailure, parse_arguments};
 
 fn failure() -> ToolFailure {
     ToolFailure::new(
@@ -117,4 +119,16 @@ fn the_text_of_a_long_call_result_is_bounded_and_its_result_is_not() {
     let result = tool_call_result(&outcome, "t", Timing { timestamp: 0.0, execution_time: 0.0 }, TEXT_LIMIT).unwrap();
     assert_eq!(result["result_str"].as_str().unwrap().len(), TEXT_LIMIT);
     assert_eq!(result["result"]["text"].as_str().unwrap().len(), 100_000);
+}
+
+// complaints NU-1, NU-2
+#[test]
+fn no_number_of_a_result_is_written_as_nan_or_infinity() {
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 5e-324, 1.797e308] {
+        let output = serde_json::to_value(BTreeMap::from([("price", number)])).unwrap();
+        let text =
+            Envelope::render(&Outcome::answered(output), "t", &json!({}), &json!({})).fit(10_000, &OldestFirst::default()).text;
+        let read = parse_arguments(&text).expect("strict JSON");
+        assert_eq!(read["price"].as_f64(), number.is_finite().then_some(number), "{text}");
+    }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use traderharness_contract::ErrorCode;
 use traderharness_contract::budget::{
-    Cursor, CursorFault, CursorScope, Page, PageOrder, PageRequest, Paging, RESULT_LIMIT, fit_records,
+    Cursor, CursorFault, CursorScope, DocumentFault, Page, PageOrder, PageRequest, Paging, RESULT_LIMIT, Span, fit_document,
+    fit_records,
 };
 use traderharness_contract::json::characters;
 
@@ -125,6 +126,47 @@ fn tiny_limits_still_go_on() {
         let page = page(&records, PageRequest { limit, ..PageRequest::default() });
         assert_eq!(page.paging.returned, 1);
     }
+}
+
+/// Reads a document page by page; checks every page.
+fn read(document: &str, limit: usize) -> Vec<usize> {
+    let (mut offset, mut whole, mut sizes) = (0, String::new(), vec![]);
+    loop {
+        let page = fit_document(document, offset, limit, |content, span| {
+            json!({"status": "ok", "content": content, "total_chars": span.total, "offset": span.offset, "next_offset": span.next_offset})
+        })
+        .unwrap();
+        assert!(characters(&page.text) <= limit);
+        whole.push_str(page.envelope["content"].as_str().unwrap());
+        sizes.push(page.span.returned);
+        match page.span.next_offset {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    assert_eq!(whole, document);
+    sizes
+}
+
+// seed B10
+#[test]
+fn pages_of_a_document_put_together_are_the_document() {
+    let plain = "公司\u{1F680} text. ".repeat(12_000);
+    let sizes = read(&plain, RESULT_LIMIT);
+    assert!(sizes[0] > 9_800, "{sizes:?}");
+    // Each newline costs two characters in JSON.
+    let dense = read(&"\n".repeat(30_000), RESULT_LIMIT);
+    assert!(dense[0] < 5_000, "{dense:?}");
+    assert_eq!(read("", RESULT_LIMIT), [0]);
+    assert_eq!(read("short", RESULT_LIMIT), [5]);
+}
+
+#[test]
+fn a_document_offset_past_the_end_is_a_fault() {
+    let build = |content: &str, _: &Span| json!({ "content": content });
+    assert_eq!(fit_document("abc", 3, 100, build), Err(DocumentFault::PastEnd { offset: 3, total: 3 }));
+    assert_eq!(fit_document("abc", 0, 10, build), Err(DocumentFault::NoRoom { limit: 10 }));
+    assert_eq!(fit_document("abc", 2, 100, build).map(|p| p.text), Ok(r#"{"content": "c"}"#.to_owned()));
 }
 
 fn scope(args: &Value) -> CursorScope {
