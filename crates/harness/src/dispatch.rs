@@ -120,8 +120,8 @@ impl Session {
         self.phase.book(name, &envelope, code);
 
         // 10: record, then acknowledge.
-        for fill in self.account.fills()[fills_before..].to_vec() {
-            let event = self.masked_value(fill_event(&fill));
+        let fills: Vec<Value> = self.account.fills()[fills_before..].iter().map(|fill| self.masked_value(fill_event(fill))).collect();
+        for event in fills {
             self.append(Record::Fill { event })?;
         }
         self.append(Record::tool_result(id, name, &envelope))?;

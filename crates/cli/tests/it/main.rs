@@ -4,4 +4,5 @@ mod bad_input;
 mod command;
 mod demo;
 mod determinism;
+mod readme;
 mod runs;
