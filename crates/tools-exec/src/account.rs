@@ -2,7 +2,8 @@
 //! trading day change it.
 #![deny(clippy::float_arithmetic)]
 
-use crate::corporate::{self, CorporateAction};
+use crate::conditional::Conditions;
+use crate::corporate::{self, CorporateAction, Rescaled};
 use crate::evidence::Evidence;
 use crate::ledger::{EventKind, Ledger, LedgerError};
 use crate::matching::Matching;
@@ -94,6 +95,7 @@ pub struct Account {
     pub(crate) fills: Vec<Fill>,
     pub(crate) keyed: BTreeMap<String, Keyed>,
     pub(crate) plans: BTreeMap<Code, Plan>,
+    pub(crate) conditions: Conditions,
     /// Day the fields below belong to.
     pub(crate) day: Option<Day>,
     /// Shares filled of each bar of `day` (engine E3.4).
@@ -112,6 +114,7 @@ impl Account {
             fills: vec![],
             keyed: BTreeMap::new(),
             plans: BTreeMap::new(),
+            conditions: Conditions::default(),
             day: None,
             bar_used: BTreeMap::new(),
             actions_until: None,
@@ -138,6 +141,16 @@ impl Account {
         self.plans.get(&code)
     }
 
+    /// Conditional orders of the run.
+    pub const fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
+    /// First trading day of the account.
+    pub fn first_day(&self) -> Option<Day> {
+        self.ledger.events().iter().find(|e| e.kind == EventKind::DayStarted).map(|e| e.day)
+    }
+
     /// Begins the trading day of the view: shares bought earlier become sellable, sale proceeds withdrawable, ex-dates take effect
     /// (before pre_market). Repeating it on the same day changes nothing. Returns the corporate actions of the day.
     ///
@@ -158,6 +171,7 @@ impl Account {
         self.ledger.record(today, EventKind::DayStarted)?;
         self.day = Some(today);
         self.bar_used.clear();
+        self.conditions.expire(view);
         if self.actions_until.is_none() {
             // Nothing was held before the first day, so no earlier ex-date concerns this account.
             self.actions_until = Some(today);
@@ -173,9 +187,15 @@ impl Account {
         self.begin(view)?;
         let today = view.today();
         let Some(after) = self.actions_until.replace(today).filter(|d| *d < today) else { return Ok(vec![]) };
-        let held: Vec<Code> = self.ledger.positions().iter().map(|p| p.code).collect();
+        // Securities held come first, in purchase order; a condition on another one is moved too.
+        let mut codes: Vec<Code> = self.ledger.positions().iter().map(|p| p.code).collect();
+        for order in self.conditions.active() {
+            if !codes.contains(&order.security) {
+                codes.push(order.security);
+            }
+        }
         let mut done = Vec::new();
-        for code in held {
+        for code in codes {
             let Some(sec) = view.find(code) else { continue };
             for (ex_date, terms) in corporate::terms_between(view, sec, after) {
                 let before = self.ledger.position(code).map_or(Shares(0), |p| p.total);
@@ -186,6 +206,24 @@ impl Account {
                 if shares_in.0 > 0 {
                     self.ledger.record(today, EventKind::SharesIn { code, shares: shares_in })?;
                 }
+                let mut rescaled = Vec::new();
+                if let Some(close) = corporate::close_before(view, sec, ex_date) {
+                    let to = |level: Price| terms.rescale(level, close);
+                    rescaled = self.conditions.rescale(code, today, to);
+                    if let Some(plan) = self.plans.get_mut(&code) {
+                        let levels = [
+                            ("confirmation_level", &mut plan.confirmation_level),
+                            ("original_structural_stop", &mut plan.original_structural_stop),
+                        ];
+                        for (what, level) in levels {
+                            let (from, moved) = (*level, to(*level));
+                            if moved != from {
+                                *level = moved;
+                                rescaled.push(Rescaled { what: what.to_owned(), from, to: moved });
+                            }
+                        }
+                    }
+                }
                 done.push(CorporateAction {
                     code,
                     ex_date,
@@ -193,7 +231,7 @@ impl Account {
                     shares_in,
                     cash,
                     rights_not_exercised: terms.has_rights(),
-                    rescaled: vec![],
+                    rescaled,
                 });
             }
         }

@@ -5,6 +5,7 @@
 #![deny(clippy::float_arithmetic)]
 
 use traderharness_market::money::{decimal, div_round};
+use traderharness_market::rules::TICK;
 use traderharness_market::store::ExEvent;
 use traderharness_market::{Cash, Code, Day, Price, PriceBasis, Rounding, SecId, Shares, View};
 
@@ -96,6 +97,20 @@ impl Terms {
         let denominator = 10 * UNIT + self.shares + self.rights;
         Price((div_round(numerator, denominator, Rounding::HalfUp) as i64).max(0))
     }
+
+    /// A price level moved by the factor by which the event moves `close`, the last close before it, to the tick. For bonus and
+    /// transfer shares alone that is the factor of the average cost; a dividend lowers levels in the same proportion as the price,
+    /// so that no stop fires because of the ex-date itself (engine E6.1).
+    pub(crate) fn rescale(self, level: Price, close: Price) -> Price {
+        let unit = i128::from(Price::SCALE);
+        let moved = i128::from(close.0) * 10 * UNIT - self.cash * unit + self.rights_price * unit / UNIT * self.rights;
+        let scale = (10 * UNIT + self.shares + self.rights) * i128::from(close.0);
+        if moved <= 0 || scale <= 0 {
+            return level;
+        }
+        let ticks = div_round(i128::from(level.0) * moved, scale * i128::from(TICK.0), Rounding::HalfUp).max(1);
+        Price(i64::try_from(ticks).map_or(level.0, |n| n.saturating_mul(TICK.0)))
+    }
 }
 
 /// Terms of the ex-dates in `(after, today]`, oldest first, one entry per day. Empty for forward-adjusted datasets.
@@ -113,6 +128,13 @@ pub(crate) fn terms_between(view: &View<'_>, sec: SecId, after: Day) -> Vec<(Day
     }
     found.sort_by_key(|(day, _)| *day);
     found
+}
+
+/// Last usable close before `day`.
+pub(crate) fn close_before(view: &View<'_>, sec: SecId, day: Day) -> Option<Price> {
+    let bars = view.daily(sec);
+    let end = bars.day.partition_point(|d| *d < day);
+    (0..end).rev().find_map(|i| crate::valuation::usable_price(bars.close[i]))
 }
 
 /// `price` of `day` moved by the ex-dates since then.

@@ -8,6 +8,7 @@ use traderharness_contract::{Family, Handler};
 use traderharness_market::View;
 
 pub mod account;
+pub mod conditional;
 pub mod control;
 pub mod corporate;
 pub mod decision_card;
@@ -21,6 +22,7 @@ pub mod tools;
 pub mod valuation;
 
 pub use account::{Account, CardLimits, Holding};
+pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
 pub use matching::Matching;
 pub use order::{Fill, Order, Origin};
@@ -54,6 +56,8 @@ pub fn tools() -> Vec<Handler<ExecTools>> {
         Handler::of::<tools::get_portfolio::GetPortfolio>(),
         Handler::of::<tools::get_position::GetPosition>(),
         Handler::of::<tools::place_order::PlaceOrder>(),
+        Handler::of::<tools::manage_conditional_order::ManageConditionalOrder>(),
+        Handler::of::<tools::list_conditional_orders::ListConditionalOrders>(),
         Handler::of::<tools::complete_phase::CompletePhase>(),
         Handler::of::<tools::finish_day::FinishDay>(),
     ]

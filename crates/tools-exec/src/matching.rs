@@ -100,7 +100,7 @@ pub(crate) fn check_buy_lot(board: Board, day: Day, shares: Shares) -> Result<()
 
 /// Odd lots leave only with the whole odd remainder, in one order (complaint OR-2): of 130 sellable shares 130, 100 and 30 may be
 /// sold, 50 may not. Boards with a step of 1 sell their minimum or more, or all that is left when that is less.
-fn check_sell_lot(rule: LotRule, shares: Shares, sellable: Shares) -> Result<(), Refusal> {
+pub(crate) fn check_sell_lot(rule: LotRule, shares: Shares, sellable: Shares) -> Result<(), Refusal> {
     let refuse = |text: &'static str, mut accepted: Vec<i64>| {
         accepted.retain(|n| *n > 0 && *n <= sellable.0);
         accepted.sort_unstable();
@@ -341,6 +341,9 @@ fn check_plan(
     sellable: Shares,
 ) -> Result<Option<Levels>, Refusal> {
     if opened && (limits.require_structured_plan || limits.require_decision_card) {
+        if order.origin != Origin::Agent {
+            return Err(Refusal::ConditionCannotOpen);
+        }
         let empty = crate::plan::PlanRequest::default();
         let plan = order.plan.as_ref().unwrap_or(&empty);
         let mut levels = None;
@@ -402,8 +405,15 @@ fn settle(order: Order, ticket: Ticket, view: &View<'_>, account: &mut Account, 
     let closed = order.side == Side::Sell && account.ledger.position(code).is_none();
     if closed {
         account.plans.remove(&code);
+        let by = match &order.origin {
+            Origin::Agent => None,
+            Origin::Condition { order_id, .. } => Some(order_id.as_str()),
+        };
+        account.conditions.position_closed(code, today, by);
     }
+    let mut protective_order_id = None;
     if let (true, Some(levels), Some(request)) = (opened, levels, &order.plan) {
+        protective_order_id = Some(account.conditions.add_plan_stop(code, levels.stop, view));
         account.plans.insert(
             code,
             Plan {
@@ -417,7 +427,7 @@ fn settle(order: Order, ticket: Ticket, view: &View<'_>, account: &mut Account, 
                 entry_day: today,
                 decision_card: request.decision_card.clone(),
                 evidence: account.evidence.snapshot(code),
-                protective_order_id: None,
+                protective_order_id: protective_order_id.clone(),
             },
         );
     }
@@ -441,7 +451,7 @@ fn settle(order: Order, ticket: Ticket, view: &View<'_>, account: &mut Account, 
         cash_after: account.ledger.cash(),
         withdrawable_after: account.ledger.withdrawable(),
         holdings_after: account.ledger.positions().iter().map(|p| (p.code, p.total)).collect(),
-        protective_order_id: None,
+        protective_order_id,
         reasoning: order.reasoning.clone(),
         origin: order.origin.clone(),
         repeated: false,

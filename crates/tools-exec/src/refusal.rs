@@ -72,6 +72,8 @@ pub enum Refusal {
     MinimumHoldingPartial { sellable: Shares },
     #[error("{0}")]
     Card(CardRefusal),
+    #[error("This card may open positions with place_order only, so the condition cannot.")]
+    ConditionCannotOpen,
     #[error("The idempotency key was used before with another order; nothing was traded now.")]
     IdempotencyConflict,
     #[error("The clock is behind the account's newest day.")]
@@ -122,6 +124,7 @@ impl Refusal {
                 CardRefusal::Ungrounded => ErrorCode::DecisionCardUngroundedBusinessFit,
                 CardRefusal::MissingAnnouncement => ErrorCode::DecisionCardMissingAnnouncementEvidence,
             },
+            Self::ConditionCannotOpen => ErrorCode::ConditionalOrderCannotOpenPosition,
             Self::IdempotencyConflict => ErrorCode::IdempotencyConflict,
             Self::ClockBehindAccount | Self::Ledger(_) => ErrorCode::Internal,
         }
@@ -195,6 +198,7 @@ impl Refusal {
                     "Call get_announcement_evidence for this security, then send the same order again."
                 }
             },
+            Self::ConditionCannotOpen => "Open the position with place_order and its plan.",
             Self::IdempotencyConflict => "Check get_portfolio for what was traded; use a new key for a new order.",
             Self::ClockBehindAccount | Self::Ledger(_) => "This is a defect of the environment; go on without this order.",
         }

@@ -4,5 +4,7 @@ pub mod complete_phase;
 pub mod finish_day;
 pub mod get_portfolio;
 pub mod get_position;
+pub mod list_conditional_orders;
+pub mod manage_conditional_order;
 pub mod place_order;
 mod shown;

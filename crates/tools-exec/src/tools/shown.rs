@@ -66,6 +66,8 @@ pub struct PlanShown {
     pub confirmation_level: f64,
     /// Price that proves it wrong, CNY; moved by ex-dates only.
     pub original_structural_stop: f64,
+    /// Trigger of the plan's protective stop as it stands now, CNY; null when it is no longer active.
+    pub current_protective_stop: Option<f64>,
     /// When to leave.
     pub exit_condition: String,
     /// Sessions it should take.
@@ -87,8 +89,10 @@ pub struct PlanShown {
 }
 
 impl PlanShown {
-    pub(crate) fn of(plan: &Plan, view: &View<'_>) -> Self {
+    pub(crate) fn of(plan: &Plan, account: &Account, view: &View<'_>) -> Self {
+        let stop = plan.protective_order_id.as_deref().and_then(|id| account.conditions().find(id)).filter(|o| o.is_active());
         Self {
+            current_protective_stop: stop.map(|o| price(o.trigger)),
             behavior_hypothesis: plan.behavior_hypothesis.clone(),
             confirmation_level: price(plan.confirmation_level),
             original_structural_stop: price(plan.original_structural_stop),
@@ -186,7 +190,7 @@ pub(crate) fn positions(view: &View<'_>, account: &Account, valuation: &crate::V
                 days_held: view.today().days_since(held.opened_on),
                 holding_trading_days: crate::matching::sessions_held(view, held.opened_on),
                 suspended: suspended.map(|sec| view.is_suspended_today(sec)),
-                position_plan: account.plan(held.code).map(|plan| PlanShown::of(plan, view)),
+                position_plan: account.plan(held.code).map(|plan| PlanShown::of(plan, account, view)),
             }
         })
         .collect()

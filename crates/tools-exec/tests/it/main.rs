@@ -1,12 +1,16 @@
 //! Behaviour of the account tools and the one order path.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation must stop its test at once")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod account;
+mod conditional;
 mod control;
 mod corporate;
 mod fixture;
 mod ledger_properties;
+mod plans;
+mod real_days;
 mod refusals;
 mod schemas;
 mod tools;
