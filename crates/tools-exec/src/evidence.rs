@@ -2,7 +2,7 @@
 //! successful call and before masking; nothing here reads a market or judges a text.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use traderharness_market::Code;
 
 /// Results seen so far.
@@ -10,6 +10,8 @@ use traderharness_market::Code;
 pub struct Evidence {
     /// Ids of text items, in the order in which they were first shown.
     texts: Vec<String>,
+    /// The same ids, for looking them up.
+    shown: BTreeSet<String>,
     /// Newest result of each tool for each security, as the tool returned it.
     results: BTreeMap<(Code, String), Value>,
 }
@@ -24,7 +26,7 @@ impl Evidence {
     pub fn note_texts<I: IntoIterator<Item = S>, S: Into<String>>(&mut self, ids: I) {
         for id in ids {
             let id = id.into();
-            if !self.texts.contains(&id) {
+            if self.shown.insert(id.clone()) {
                 self.texts.push(id);
             }
         }
@@ -59,7 +61,7 @@ impl Evidence {
 
     /// True when a text item of this id was shown.
     pub fn has_text(&self, id: &str) -> bool {
-        self.texts.iter().any(|seen| seen == id)
+        self.shown.contains(id)
     }
 
     /// Ids of the newest `n` text items, oldest first.

@@ -11,9 +11,13 @@ use traderharness_market::{Band, Clock, Mask, MaskConfig, Store, View};
 use traderharness_tools_exec::{CardLimits, Control, Refusal};
 
 fn real() -> Option<Store> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/real-2025");
+    real_set("real-2025")
+}
+
+fn real_set(name: &str) -> Option<Store> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
     if !path.exists() {
-        println!("skipped: the real 2025 set is not here");
+        println!("skipped: the set {name} is not here");
         return None;
     }
     Some(load(&path, &LoadOptions::default(), &quiet).unwrap().store)
@@ -158,4 +162,41 @@ fn fills_on_the_real_window_equal_the_recorded_ones_of_the_python_implementation
     }
     println!("equal fills {filled}, equal refusals {refused}, STAR lots of theirs {}", theirs_alone.len());
     assert_eq!(filled + refused + 2 * theirs_alone.len(), 80);
+}
+
+#[test]
+fn a_real_dividend_leaves_the_value_where_it_was() {
+    // 600036, ex-date 2017-06-14, 7.40 CNY per 10 shares; engine E6.1, E6.3. By hand, dated fees of 2017:
+    // 06-13 open_1: 1,000 at 22.56 = 22,560.00; commission 5.64; transfer fee 0.002 % = 0.45; cash 977,433.91
+    // 06-13 close 22.49: equity 977,433.91 + 22,490.00 = 999,923.91
+    // 06-14 before the open: dividend 740.00, cash 978,173.91; ex-right price 22.49 - 0.74 = 21.75; equity 999,923.91
+    // 06-14 open_1: sold at 21.77 = 21,770.00; commission 5.44, stamp duty 21.77, transfer fee 0.44; gross -790.00,
+    //   net -790.00 - 6.09 - 27.65 = -823.74; with the dividend -83.74, which is the change of the cash
+    let Some(store) = real_set("real-tdx") else { return };
+    let mask = Mask::new(&store, MaskConfig::default());
+    let at = |date: &str, point| View::new(&store, Clock { day: traderharness_market::testing::day(date), point }, &mask);
+    let limits = CardLimits { fees: traderharness_market::FeeSchedule::Dated, ..free() };
+    let mut account = rich();
+    let bought = place(buy("600036", 1_000), &at("2017-06-13", Open1), &mut account, &limits).unwrap();
+    assert_eq!((bought.price.to_string().as_str(), account.cash().to_string().as_str()), ("22.56", "977433.91"));
+    let stop = serde_json::json!({"operation": "create", "reasoning": "r", "action": "sell", "stock_code": "600036", "quantity": 0,
+                                  "comparator": "price_lte", "trigger_price": 22.0});
+    let view = at("2017-06-13", Close2);
+    call("manage_conditional_order", stop, view, &mut account, &limits, &mut Control::default()).unwrap();
+    assert_eq!(account.equity(&view).to_string(), "999923.91");
+    let view = at("2017-06-14", PreMarket);
+    let actions = account.start_day(&view).unwrap();
+    assert_eq!((actions[0].cash.to_string().as_str(), account.cash().to_string().as_str()), ("740.00", "978173.91"));
+    assert_eq!(account.equity(&view).to_string(), "999923.91");
+    // The stop at 22.00, 2.2 % below the price, would fire at the open of 21.7; moved by 21.75 / 22.49 it stands at 21.28.
+    assert_eq!(actions[0].rescaled[0].to.to_string(), "21.28");
+    let view = at("2017-06-14", Open1);
+    assert_eq!(traderharness_tools_exec::evaluate(&view, &mut account, &limits), []);
+    let sold = place(sell("600036", 0), &view, &mut account, &limits).unwrap();
+    assert_eq!((sold.price.to_string().as_str(), sold.realised.gross.to_string().as_str()), ("21.77", "-790.00"));
+    assert_eq!(
+        (sold.realised.net.to_string().as_str(), account.ledger().dividends().to_string().as_str()),
+        ("-823.74", "740.00")
+    );
+    assert_eq!(account.cash().to_string(), "999916.26");
 }
