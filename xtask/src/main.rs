@@ -97,7 +97,12 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Tidy { json } => finding::report("tidy", tidy::check(&root)?, json),
         Task::Catalog { check } => linked(&root, false, "catalog").flag("--check", check).code(),
         Task::Audit => linked(&root, false, "audit").code(),
-        Task::Bench { json, filter } => linked(&root, true, "bench").flag("--json", json).args(filter).code(),
+        Task::Bench { json, filter } => {
+            let command =
+                steps::cargo(&root).args(["build", "--release", "--quiet", "--locked", "--package", "traderharness-cli"]);
+            command.succeed()?; // one row times the whole command
+            linked(&root, true, "bench").flag("--json", json).args(filter).code()
+        }
         Task::Ci => steps::Step::new("bash", &root).args([".ci/run"]).code(),
     }
 }

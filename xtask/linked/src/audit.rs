@@ -69,7 +69,7 @@ fn parity(published: &[(&str, Group)], names: &[(&str, Group)], to_come: &[&str]
             (false, false) => findings
                 .push(format!("{name}: is neither published nor in the list of tools to come (xtask/linked/src/names.rs)")),
             (true, true) => {
-                findings.push(format!("{name}: is published; take it off the list of tools to come (xtask/linked/src/names.rs)"))
+                findings.push(format!("{name}: is published; take it off the list of tools to come (xtask/linked/src/names.rs)"));
             }
             _ => {}
         }

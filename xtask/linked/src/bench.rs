@@ -7,6 +7,7 @@
 mod house;
 mod measure;
 mod rows;
+mod session;
 
 pub(crate) use house::House;
 
@@ -41,6 +42,7 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
     });
     let report = serde_json::to_string_pretty(&report)? + "\n";
     let path = root.join("target/bench.json");
+    std::fs::create_dir_all(root.join("target"))?;
     std::fs::write(&path, &report)?;
     if json {
         print!("{report}");

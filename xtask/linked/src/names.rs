@@ -38,8 +38,6 @@ pub(crate) const TOOLS: &[(&str, Group)] = &[
 
 /// Tools still to come. A name leaves this list in the change that adds the tool; the audit holds the list against the catalog.
 pub(crate) const TO_COME: &[&str] = &[
-    "manage_conditional_order",
-    "list_conditional_orders",
     "add_watchlist",
     "remove_watchlist",
     "get_watchlist",

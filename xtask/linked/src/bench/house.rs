@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use std::sync::Arc;
-use traderharness_market::store::{BarColumns, DatasetMeta};
+use traderharness_market::store::{BarColumns, DatasetMeta, Security};
 use traderharness_market::{Calendar, Clock, Code, Day, DecisionPoint, Mask, MaskConfig, Minute, Store, StoreParts};
 
 /// Stocks of the market.
@@ -54,12 +54,13 @@ impl House {
 }
 
 /// Prices of a walk by a small congruential generator: the same market on every machine.
-fn parts() -> anyhow::Result<StoreParts> {
+pub(crate) fn parts() -> anyhow::Result<StoreParts> {
     let start = Day::parse("2024-01-02")?;
     let week = |n: i32| Day(start.0 + n / 5 * 7 + n % 5); // five days on, two off
     let days: Vec<Day> = (0..DAYS as i32).map(week).collect();
     let mut parts = StoreParts {
         codes: codes(),
+        securities: Some(codes().into_iter().enumerate().map(security).collect()),
         daily_offsets: vec![0],
         minute_offsets: vec![0],
         calendar: Calendar::new(days.clone()),
@@ -86,6 +87,12 @@ fn parts() -> anyhow::Result<StoreParts> {
         parts.minute_offsets.push(u32::try_from(parts.minute.day.len())?);
     }
     Ok(parts)
+}
+
+/// A company of one of 110 industries.
+fn security((n, code): (usize, Code)) -> Security {
+    let industry = format!("Industry {:03}-Branch {}", n % 110, n % 7);
+    Security { code, name: format!("Company {n:04} Works"), aliases: vec![], industry, listed: None }
 }
 
 fn push(columns: &mut BarColumns, day: Day, end: Option<Minute>, open: f64, close: f64) {

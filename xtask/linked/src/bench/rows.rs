@@ -1,8 +1,8 @@
 //! The rows, in the order of the design page. Each names its target and, where it was measured, the figure of the Python
 //! implementation: 5,400 stocks x 250 days, unmasked, median of warm calls, two cores. A row that cannot be measured says why.
 
-use super::House;
 use super::measure::{self, Outcome, Row, Target};
+use super::{House, house, session};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use traderharness_contract::{Definition, Envelope, Handler, Outcome as Answer, Policy};
@@ -14,7 +14,7 @@ use Target::{AtLeast, AtMost};
 /// The registry.
 pub(crate) const ALL: &[Row] = &[
     Row { name: "load_parquet", unit: "s", target: AtMost(3.0), peer: Some(9.58), measure: |_| later("the dataset loader") },
-    Row { name: "load_cache", unit: "s", target: AtMost(0.3), peer: None, measure: |_| later("the dataset cache") },
+    Row { name: "load_cache", unit: "s", target: AtMost(0.3), peer: None, measure: load_cache },
     Row {
         name: "resident_memory",
         unit: "MiB",
@@ -22,7 +22,13 @@ pub(crate) const ALL: &[Row] = &[
         peer: Some(723.0),
         measure: |_| probed("resident_memory", 3),
     },
-    Row { name: "memory_per_session", unit: "MiB", target: AtMost(8.0), peer: None, measure: |_| later("the session") },
+    Row {
+        name: "memory_per_session",
+        unit: "MiB",
+        target: AtMost(8.0),
+        peer: None,
+        measure: |_| probed("memory_per_session", 3),
+    },
     Row { name: "view_bars", unit: "us", target: Target::None, peer: None, measure: view_bars },
     Row { name: "get_kline", unit: "us", target: AtMost(30.0), peer: Some(1380.0), measure: |h| lookup(h, "get_kline", 20) },
     Row {
@@ -39,28 +45,43 @@ pub(crate) const ALL: &[Row] = &[
         peer: Some(20.0),
         measure: |h| lookup(h, "get_stock_info", 0),
     },
-    Row { name: "get_position", unit: "us", target: AtMost(30.0), peer: Some(30.0), measure: |_| later("the account") },
-    Row { name: "get_portfolio", unit: "us", target: AtMost(30.0), peer: Some(2510.0), measure: |_| later("the account") },
+    Row {
+        name: "get_position",
+        unit: "us",
+        target: AtMost(30.0),
+        peer: Some(30.0),
+        measure: |h| session::with_position(h, "get_position", true),
+    },
+    Row {
+        name: "get_portfolio",
+        unit: "us",
+        target: AtMost(30.0),
+        peer: Some(2510.0),
+        measure: |h| session::with_position(h, "get_portfolio", false),
+    },
     Row { name: "get_market_overview", unit: "ms", target: AtMost(10.0), peer: Some(2525.0), measure: overview_fresh },
     Row { name: "get_market_overview_again", unit: "us", target: AtMost(100.0), peer: None, measure: overview_again },
     Row { name: "validate", unit: "us", target: AtMost(50.0), peer: None, measure: validate },
-    Row { name: "envelope_overhead", unit: "us", target: AtMost(50.0), peer: None, measure: |_| later("the dispatch path") },
-    Row { name: "scripted_day", unit: "ms", target: AtMost(60.0), peer: Some(36_327.0), measure: |_| later("the session") },
-    Row { name: "days_per_second", unit: "days/s", target: AtLeast(50.0), peer: None, measure: |_| later("the session") },
-    Row { name: "replay_demo", unit: "s", target: AtMost(1.0), peer: None, measure: |_| later("the bundled cassette") },
+    Row { name: "envelope_overhead", unit: "us", target: AtMost(50.0), peer: None, measure: overhead },
+    Row { name: "scripted_day", unit: "ms", target: AtMost(60.0), peer: Some(36_327.0), measure: session::scripted_day },
+    Row { name: "days_per_second", unit: "days/s", target: AtLeast(50.0), peer: None, measure: session::days_per_second },
+    Row { name: "replay_demo", unit: "s", target: AtMost(1.0), peer: None, measure: demo },
 ];
 
 /// A number that is measured in a process of its own.
 pub(crate) type Probe = fn() -> anyhow::Result<f64>;
 
 /// Measurements of [`House::probe`], by name.
-pub(crate) const PROBES: &[(&str, Probe)] = &[("resident_memory", || {
-    let mut house = House::new();
-    let market = house.market()?;
-    let resident = measure::resident_mib().context("this system does not tell the resident memory")?;
-    std::hint::black_box(market);
-    Ok(resident)
-})];
+pub(crate) const PROBES: &[(&str, Probe)] = &[
+    ("resident_memory", || {
+        let mut house = House::new();
+        let market = house.market()?;
+        let resident = measure::resident_mib().context("this system does not tell the resident memory")?;
+        std::hint::black_box(market);
+        Ok(resident)
+    }),
+    ("memory_per_session", session::memory_per_session),
+];
 
 #[expect(clippy::unnecessary_wraps, reason = "has the shape of every measure")]
 fn later(what: &str) -> anyhow::Result<Outcome> {
@@ -134,6 +155,39 @@ fn overview_again(house: &mut House) -> anyhow::Result<Outcome> {
     let tool = Called::find(&store, "get_market_overview")?;
     let mut state = MarketState::default();
     measure::micros(|_| tool.call(&store, &mask, &mut state, json!({})))
+}
+
+/// What the ten steps add to a handler: a call through a masked session, less the same handler alone.
+fn overhead(house: &mut House) -> anyhow::Result<Outcome> {
+    let (whole, alone) = (session::through(house, "get_stock_price", true)?, lookup(house, "get_stock_price", 0)?);
+    let (Outcome::Samples(whole), Some(alone)) = (whole, alone.median()) else { return later("the handler alone") };
+    Ok(Outcome::Samples(whole.into_iter().map(|micros| micros - alone).collect()))
+}
+
+/// Seconds to load the market from our cache, the file warm.
+fn load_cache(_: &mut House) -> anyhow::Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("bench.cache");
+    traderharness_ingest::write_cache(&house::parts()?, &traderharness_ingest::DatasetReport::default(), &path)?;
+    measure::each(5, 1.0, || Ok(traderharness_ingest::load_cache(&path)?))
+}
+
+/// Seconds of the whole `traderharness demo` command, which replays the bundled cassette.
+fn demo(_: &mut House) -> anyhow::Result<Outcome> {
+    let own = std::env::current_exe()?;
+    let command = own.with_file_name("traderharness").with_extension(std::env::consts::EXE_EXTENSION);
+    if !command.is_file() {
+        return Ok(Outcome::Missing("`cargo build --release -p traderharness-cli` has not been run".into()));
+    }
+    measure::each(5, 1.0, || {
+        let output = std::process::Command::new(&command).arg("demo").output()?;
+        anyhow::ensure!(
+            output.status.success(),
+            "`traderharness demo` failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(output)
+    })
 }
 
 /// Validation and a rendered envelope of a kline call.
