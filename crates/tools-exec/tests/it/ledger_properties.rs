@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use traderharness_market::DecisionPoint::{Close1, Close2, Open1, Open2, PreMarket};
 use traderharness_market::testing::{SmallMarket, SmallStock};
 use traderharness_market::{Cash, Code, FeeSchedule, Shares, Side};
+use traderharness_tools_exec::conditional::{Comparator, NewCondition, Status};
 use traderharness_tools_exec::ledger::{EventKind, Ledger, LedgerError};
 use traderharness_tools_exec::{Account, CardLimits};
 
@@ -21,6 +22,8 @@ struct Plan {
     participation: Option<u32>,
     dated: bool,
     bonus: Vec<(usize, usize, u8, u8)>,
+    /// Day, stock, buy, at least, trigger in fen, trading days.
+    conditions: Vec<(usize, usize, bool, bool, i32, u32)>,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
@@ -32,10 +35,11 @@ fn plan() -> impl Strategy<Value = Plan> {
         prop::option::of(500_u32..10_000),
         any::<bool>(),
         prop::collection::vec((0..CODES.len(), 1_usize..10, 0_u8..10, 0_u8..30), 0..3),
+        prop::collection::vec((0_usize..10, 0..CODES.len(), any::<bool>(), any::<bool>(), 940_i32..1_060, 1_u32..6), 0..6),
     )
-        .prop_map(|(prices, mut orders, participation, dated, bonus)| {
+        .prop_map(|(prices, mut orders, participation, dated, bonus, conditions)| {
             orders.sort_by_key(|o| (o.0, o.1));
-            Plan { prices, orders, participation, dated, bonus }
+            Plan { prices, orders, participation, dated, bonus, conditions }
         })
 }
 
@@ -96,8 +100,31 @@ fn run(plan: &Plan) {
     for (d, date) in DAYS.iter().enumerate() {
         account.start_day(&world.view(date, PreMarket)).unwrap();
         account.check_invariants().unwrap();
+        for (_, stock, is_buy, at_least, trigger, days) in plan.conditions.iter().filter(|c| c.0 == d) {
+            let new = NewCondition {
+                security: code(CODES[*stock]),
+                side: if *is_buy { Side::Buy } else { Side::Sell },
+                shares: Shares(if *is_buy { 200 } else { 0 }),
+                comparator: if *at_least { Comparator::AtLeast } else { Comparator::AtMost },
+                trigger: f64::from(*trigger) / 100.0,
+                protective: false,
+                reasoning: "r".to_owned(),
+                sessions: Some(*days),
+            };
+            // Refused when nothing is held to sell; that is another test's matter.
+            let _ = account.create_condition(new, &world.view(date, PreMarket), &limits);
+        }
         for (w, point) in [Open1, Open2, Close1, Close2].into_iter().enumerate() {
             let view = world.view(date, point);
+            for outcome in traderharness_tools_exec::evaluate(&view, &mut account, &limits) {
+                let order = account.conditions().find(&outcome.order_id).unwrap();
+                assert!(outcome.result.is_err() || order.status == Status::Triggered, "a fill ends its order");
+                assert!(view.clock().point.visible_until().is_some_and(|until| outcome.bar_end <= until));
+                if let Ok(fill) = outcome.result {
+                    assert_eq!((fill.price, fill.bar_end), (outcome.price, outcome.bar_end));
+                }
+            }
+            account.check_invariants().unwrap();
             while let Some((_, _, stock, is_buy, size)) = orders.next_if(|o| (o.0, o.1) == (d, w)) {
                 let order = if *is_buy { buy(CODES[*stock], size * 10) } else { sell(CODES[*stock], size / 3) };
                 let before = account.equity(&view);
@@ -139,8 +166,13 @@ fn reconcile(account: &Account) {
     assert_eq!(held, positions);
 }
 
+/// Random days; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(48)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn invariants_hold_over_random_days(plan in plan()) {
