@@ -16,12 +16,15 @@ pub struct ToolFailure {
     pub retryable: Option<bool>,
     /// Facts that go into `correction`: accepted values, candidates, `retry_arguments` ...
     pub correction: Map<String, Value>,
+    /// Keys of `correction` that give the agent its own words back. They are not masked: masking what an agent wrote would tell it
+    /// which of its guesses are real names, codes or days.
+    pub own_words: Vec<&'static str>,
 }
 
 impl ToolFailure {
     /// A failure with the code's default `retryable` and no extra facts.
     pub fn new(code: ErrorCode, message: impl Into<String>, instruction: impl Into<String>) -> Self {
-        Self { code, message: message.into(), instruction: instruction.into(), retryable: None, correction: Map::new() }
+        Self { code, message: message.into(), instruction: instruction.into(), retryable: None, correction: Map::new(), own_words: vec![] }
     }
 
     /// Adds one fact to `correction`.
@@ -29,6 +32,13 @@ impl ToolFailure {
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.correction.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// Adds one fact to `correction` that holds words of the agent; see [`ToolFailure::own_words`].
+    #[must_use]
+    pub fn with_own_words(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.own_words.push(key);
+        self.with(key, value)
     }
 
     /// Whether a repaired call may succeed in this phase.

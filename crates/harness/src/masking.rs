@@ -45,12 +45,14 @@ impl FieldMask<'_> {
     }
 
     /// Masks what a handler said about a failure: its sentences and every string of its facts. Received arguments are added
-    /// later, exactly as the agent sent them.
+    /// later, exactly as the agent sent them, and its own words stay as they are.
     pub fn failure(&self, mut failure: ToolFailure) -> ToolFailure {
         failure.message = self.text(&failure.message).into_owned();
         failure.instruction = self.text(&failure.instruction).into_owned();
-        for value in failure.correction.values_mut() {
-            self.strings(value);
+        for (key, value) in &mut failure.correction {
+            if !failure.own_words.contains(&key.as_str()) {
+                self.strings(value);
+            }
         }
         failure
     }

@@ -7,9 +7,11 @@ use crate::corporate::{self, CorporateAction, Rescaled};
 use crate::evidence::Evidence;
 use crate::ledger::{EventKind, Ledger, LedgerError};
 use crate::matching::Matching;
+use crate::memory::Memory;
 use crate::order::{Fill, Order};
 use crate::plan::Plan;
 use crate::valuation::{self, MarkSource, Valuation};
+use crate::watchlist::Watchlist;
 use std::collections::BTreeMap;
 use traderharness_market::{Cash, Code, Day, FeeSchedule, Minute, Price, SecId, Shares, Side, View};
 
@@ -34,6 +36,12 @@ pub struct CardLimits {
     pub require_decision_card: bool,
     /// Sessions a planned position is held at least, unless the price is at or below its stop; 0 = off.
     pub minimum_holding_days: u32,
+    /// Trading days a watchlist entry lives after it was added; 0 = no limit.
+    pub watchlist_ttl_days: u32,
+    /// Active memory records at most; 0 = no limit.
+    pub max_active_memories: u32,
+    /// Memory records written per day at most; 0 = no limit.
+    pub max_daily_memories: u32,
 }
 
 impl Default for CardLimits {
@@ -48,6 +56,9 @@ impl Default for CardLimits {
             require_structured_plan: false,
             require_decision_card: false,
             minimum_holding_days: 0,
+            watchlist_ttl_days: 0,
+            max_active_memories: 0,
+            max_daily_memories: 0,
         }
     }
 }
@@ -91,6 +102,10 @@ pub struct Account {
     pub initial_cash: Cash,
     /// What the agent has been shown, for decision cards. The harness notes it.
     pub evidence: Evidence,
+    /// What the agent watches.
+    pub watchlist: Watchlist,
+    /// What the agent remembers.
+    pub memory: Memory,
     pub(crate) ledger: Ledger,
     pub(crate) fills: Vec<Fill>,
     pub(crate) keyed: BTreeMap<String, Keyed>,
@@ -110,6 +125,8 @@ impl Account {
         Self {
             initial_cash,
             evidence: Evidence::new(),
+            watchlist: Watchlist::default(),
+            memory: Memory::new(),
             ledger: Ledger::new(initial_cash),
             fills: vec![],
             keyed: BTreeMap::new(),
@@ -171,6 +188,7 @@ impl Account {
         self.ledger.record(today, EventKind::DayStarted)?;
         self.day = Some(today);
         self.bar_used.clear();
+        self.watchlist.start_day(view, &self.ledger);
         self.conditions.expire(view);
         if self.actions_until.is_none() {
             // Nothing was held before the first day, so no earlier ex-date concerns this account.

@@ -15,19 +15,23 @@ pub mod decision_card;
 pub mod evidence;
 pub mod ledger;
 pub mod matching;
+pub mod memory;
 pub mod order;
 pub mod plan;
 pub mod refusal;
 pub mod tools;
 pub mod valuation;
+pub mod watchlist;
 
 pub use account::{Account, CardLimits, Holding};
 pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
 pub use matching::Matching;
+pub use memory::Memory;
 pub use order::{Fill, Order, Origin};
 pub use refusal::Refusal;
 pub use valuation::Valuation;
+pub use watchlist::Watchlist;
 
 /// The family of account tools.
 #[derive(Debug)]
@@ -58,6 +62,13 @@ pub fn tools() -> Vec<Handler<ExecTools>> {
         Handler::of::<tools::place_order::PlaceOrder>(),
         Handler::of::<tools::manage_conditional_order::ManageConditionalOrder>(),
         Handler::of::<tools::list_conditional_orders::ListConditionalOrders>(),
+        Handler::of::<watchlist::add_watchlist::AddWatchlist>(),
+        Handler::of::<watchlist::remove_watchlist::RemoveWatchlist>(),
+        Handler::of::<watchlist::get_watchlist::GetWatchlist>(),
+        Handler::of::<memory::remember::Remember>(),
+        Handler::of::<memory::search_memory::SearchMemory>(),
+        Handler::of::<memory::get_memory::GetMemory>(),
+        Handler::of::<tools::execute_code::ExecuteCode>(),
         Handler::of::<tools::complete_phase::CompletePhase>(),
         Handler::of::<tools::finish_day::FinishDay>(),
     ]

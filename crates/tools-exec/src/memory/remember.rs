@@ -156,7 +156,8 @@ fn check(memory: &Memory, today: Day, args: &Args, tags: &[String], limits: &Car
         .with("active_limit", most));
     }
     let kind = MemoryKind::from(args.memory_type);
-    let alike: Vec<&MemoryRecord> = active.into_iter().filter(|r| r.kind == kind && r.tags.iter().any(|t| tags.contains(t))).collect();
+    let alike: Vec<&MemoryRecord> =
+        active.into_iter().filter(|r| r.kind == kind && r.tags.iter().any(|t| tags.contains(t))).collect();
     let Some(newest) = alike.last().filter(|_| kind.is_exclusive()) else { return Ok(()) };
     let retry = Args { supersedes_id: Some(newest.id.clone()), ..args.clone() };
     let offered = &alike[alike.len().saturating_sub(CANDIDATES)..];

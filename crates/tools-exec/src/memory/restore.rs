@@ -3,6 +3,7 @@
 
 use super::event::{MemoryEvent, MemoryKind, Source};
 use super::store::{Draft, Journal, Memory, record};
+use traderharness_market::Day;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -140,27 +141,28 @@ impl Memory {
                     return Err(MemoryFault::NoContent { line, id: memory_id });
                 }
                 if let Some(old) = &supersedes_id {
-                    self.check_superseded(old, source, None, line)?;
+                    self.check_superseded(old, source, date, None, line)?;
                 }
                 let last = &mut self.last[source as usize];
                 *last = number.max(*last);
                 let draft = Draft { kind: memory_type, content, tags, importance, source, supersedes: supersedes_id };
                 self.insert(record(memory_id, date, draft));
             }
-            MemoryEvent::Supersede { memory_id, superseded_by, .. } => {
+            MemoryEvent::Supersede { date, memory_id, superseded_by } => {
                 let unknown = || MemoryFault::UnknownRecord { line, id: superseded_by.clone() };
                 let by = self.places.get(&superseded_by).map(|place| &self.records[*place]).ok_or_else(unknown)?;
                 if by.supersedes.as_deref() != Some(&memory_id) {
                     return Err(unknown());
                 }
-                self.check_superseded(&memory_id, by.source, Some(&superseded_by), line)?;
+                self.check_superseded(&memory_id, by.source, date, Some(&superseded_by), line)?;
             }
         }
         Ok(())
     }
 
-    /// A record that `by` may supersede: of the same source, and not superseded by anything else.
-    fn check_superseded(&self, old: &str, source: Source, by: Option<&str>, line: usize) -> Result<(), MemoryFault> {
+    /// A record that `by` may supersede on `day`: of the same source, and not superseded by anything else up to then. A memory that
+    /// runs of earlier days share can hold a later supersession those runs could not see.
+    fn check_superseded(&self, old: &str, source: Source, day: Day, by: Option<&str>, line: usize) -> Result<(), MemoryFault> {
         let record = self
             .places
             .get(old)
@@ -168,7 +170,7 @@ impl Memory {
             .filter(|r| r.source == source)
             .ok_or_else(|| MemoryFault::UnknownRecord { line, id: old.to_owned() })?;
         match &record.superseded {
-            Some(first) if Some(first.by.as_str()) != by => {
+            Some(first) if first.day <= day && Some(first.by.as_str()) != by => {
                 Err(MemoryFault::SupersededTwice { line, id: old.to_owned(), by: first.by.clone() })
             }
             _ => Ok(()),

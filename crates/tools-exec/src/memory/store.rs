@@ -180,7 +180,10 @@ impl Memory {
     /// Puts a record in its place and ends what it supersedes.
     pub(super) fn insert(&mut self, record: MemoryRecord) -> usize {
         if let Some(place) = record.supersedes.as_ref().and_then(|old| self.places.get(old)) {
-            self.records[*place].superseded = Some(Superseded { day: record.day, by: record.id.clone() });
+            let old = &mut self.records[*place].superseded;
+            if old.as_ref().is_none_or(|first| first.day > record.day) {
+                *old = Some(Superseded { day: record.day, by: record.id.clone() });
+            }
         }
         let place = self.records.len();
         self.places.insert(record.id.clone(), place);

@@ -5,9 +5,7 @@ use crate::tools::shown;
 use crate::{ExecCtx, ExecTools};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::{
-    AsOf, Effect, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec,
-};
+use traderharness_contract::{AsOf, Effect, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec};
 
 /// The tool.
 #[derive(Debug)]
