@@ -230,6 +230,9 @@ impl Card {
             participation_basis_points: (self.participation_pct > 0.0).then(|| basis_points(self.participation_pct)),
             once_per_day: self.one_fill_per_day,
             forbid_st: self.forbid_st,
+            watchlist_ttl_days: self.watchlist_ttl_days,
+            max_active_memories: self.max_active_memories,
+            max_daily_memories: self.max_daily_memories,
             ..CardLimits::default()
         }
     }

@@ -93,6 +93,7 @@ impl Session {
             Ok(admitted) => self.handle(admitted)?,
             Err(failure) => Outcome::Failed(failure),
         };
+        self.keep_memory()?;
         let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
         let mut outcome = match outcome {
             Outcome::Failed(failure) => Outcome::Failed(mask.failure(failure)),

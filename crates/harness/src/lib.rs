@@ -9,6 +9,7 @@
 //! | [`session`] | [`Session`]: one agent, one account, one clock |
 //! | [`dispatch`] | the ten steps of a tool call |
 //! | [`phase`] | open failures, completion rules, what is offered at a decision point |
+//! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
 //! | [`brief`] | the texts a day starts with and each window opens with |
 //! | [`prompt`] | the system prompt and the phase protocol message |
 //! | [`model`] | model clients: the trait, scripted, recording, replaying |
@@ -20,6 +21,7 @@ pub mod brief;
 pub mod card;
 pub mod dispatch;
 pub mod masking;
+pub mod memory;
 pub mod model;
 pub mod phase;
 pub mod prompt;

@@ -276,6 +276,10 @@ impl Loop<'_> {
         let system = prompt::system(&card, config.dates, config.entities);
         self.session.append(Record::Brief { role: "system".to_owned(), text: system.clone() })?;
         self.messages = vec![Message::system(system)];
+        if let Some(memory) = self.session.memory_text() {
+            self.session.append(Record::Brief { role: "user".to_owned(), text: memory.clone() })?;
+            self.messages.push(Message::user(memory));
+        }
         let morning = brief::morning(self.session, &events);
         self.open_point(morning)?;
         loop {
@@ -294,6 +298,7 @@ impl Loop<'_> {
             (None, Some(f)) => format!("The day ended without finish_day after {} attempts ({}).", f.attempts, f.error_code),
             (None, None) => String::new(),
         };
+        self.session.close_day(&summary)?;
         let account = self.session.account();
         let worth = account.valuation(&self.session.view());
         let record = DayRecord {

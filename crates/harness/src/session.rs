@@ -9,6 +9,7 @@ use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, View};
 use traderharness_replay::{Record, RecordingError, Trajectory};
 use traderharness_tools_exec::corporate::CorporateAction;
 use traderharness_tools_exec::ledger::LedgerError;
+use traderharness_tools_exec::memory::{MemorySink, NoSink};
 use traderharness_tools_exec::{Account, CardLimits};
 use traderharness_tools_market::MarketState;
 
@@ -79,6 +80,9 @@ pub enum SessionError {
     /// A record could not be kept; nothing may be acknowledged any more.
     #[error("the record of this session cannot be kept")]
     Journal(#[from] RecordingError),
+    /// What the agent remembers could not be kept; nothing may be acknowledged any more.
+    #[error("the memory of this session cannot be kept")]
+    Memory(#[source] std::io::Error),
     /// An account-changing handler broke off; the account is no longer trusted.
     #[error("defect: `{tool}` broke off while changing the account: {fault}")]
     Defect {
@@ -103,6 +107,9 @@ pub struct Session {
     pub(crate) market_state: MarketState,
     pub(crate) phase: PhaseState,
     pub(crate) journal: Box<dyn Journal>,
+    pub(crate) memory_sink: Box<dyn MemorySink>,
+    /// Journal and hard state of the current day are written.
+    pub(crate) day_closed: bool,
     pub(crate) calls: u64,
     /// Account-changing calls of the current assistant message (complaint OR-14).
     pub(crate) message_effects: Vec<(String, String)>,
@@ -138,6 +145,8 @@ impl Session {
             market_state: MarketState::default(),
             phase: PhaseState::default(),
             journal,
+            memory_sink: Box::new(NoSink),
+            day_closed: false,
             calls: 0,
             message_effects: Vec::new(),
             config,
@@ -203,9 +212,11 @@ impl Session {
             if day <= self.clock.day {
                 return Err(SessionError::BackInTime { day, current: self.clock.day });
             }
+            self.close_previous_day()?;
             self.day_index += 1;
         }
         self.started = true;
+        self.day_closed = false;
         self.clock = Clock { day, point: DecisionPoint::PreMarket };
         self.phase = PhaseState::default();
         self.message_effects.clear();
