@@ -8,6 +8,7 @@ mod data;
 mod demo;
 mod fault;
 mod manifest;
+mod memory;
 mod replay;
 mod report;
 mod run;

@@ -3,6 +3,7 @@
 use crate::args::RunOptions;
 use crate::fault::{Class, Fault, Outcome, read_text, read_value};
 use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_whole};
+use crate::memory::MemoryFile;
 use crate::report::{Printer, print, summary_text};
 use crate::source;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,7 @@ use traderharness_ingest::Dataset;
 use traderharness_market::{Day, Mask, Store};
 use traderharness_replay::trajectory::RunStart;
 use traderharness_replay::{Fingerprint, Meta, Recorder, Trajectory};
+use traderharness_tools_exec::memory::{Memory, MemorySink, NoSink};
 
 pub(crate) fn run(options: &RunOptions) -> Outcome {
     let window = window(&options.start, &options.end)?;
@@ -67,7 +69,8 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
             let journal = Trajectory::create(folder.trajectory(), start).map_err(|e| Fault::new(Class::Environment, e))?;
             let recorder = Recorder::create(folder.cassette(), meta).map_err(|e| Fault::new(Class::Environment, e))?;
             let mut client = RecordingClient::new(client, recorder);
-            let summary = world.play(Box::new(journal), &mut client, &days, &model, observer)?;
+            let memory = Box::new(MemoryFile::create(&folder.memory())?);
+            let summary = world.play_keeping(Box::new(journal), memory, &mut client, &days, &model, observer)?;
             client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
             write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes())?;
             summary
@@ -164,10 +167,23 @@ impl World {
         }
     }
 
-    /// Plays the days with a client.
+    /// Plays the days with a client; what the agent remembers ends with the run.
     pub(crate) fn play(
         &self,
         journal: Box<dyn Journal>,
+        client: &mut dyn ModelClient,
+        days: &[Day],
+        model: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, Fault> {
+        self.play_keeping(journal, Box::new(NoSink), client, days, model, observer)
+    }
+
+    /// Plays the days with a client and hands memory events to `memory`. Every run begins with an empty memory (spec/tools.md b35).
+    fn play_keeping(
+        &self,
+        journal: Box<dyn Journal>,
+        memory: Box<dyn MemorySink>,
         client: &mut dyn ModelClient,
         days: &[Day],
         model: &str,
@@ -185,7 +201,8 @@ impl World {
             Fault::new(if finding { Class::Finding } else { Class::Stopped }, e)
         };
         let first = days.first().copied().unwrap_or_default();
-        let mut session = Session::new(config, first, journal).map_err(|e| Fault::new(Class::Input, e))?;
+        let session = Session::new(config, first, journal).map_err(|e| Fault::new(Class::Input, e))?;
+        let mut session = session.with_memory(Memory::new(), memory);
         let settings = RunSettings { model: model.to_owned(), ..RunSettings::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| Fault::new(Class::Environment, e))?;
         runtime.block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer)).map_err(stopped)
@@ -223,6 +240,11 @@ impl RunFolder {
 
     fn trajectory(&self) -> PathBuf {
         self.path.join("trajectory.jsonl")
+    }
+
+    /// What the agent remembered, with real days.
+    fn memory(&self) -> PathBuf {
+        self.path.join("memory.jsonl")
     }
 
     fn summary(&self) -> PathBuf {
