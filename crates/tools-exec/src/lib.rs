@@ -46,7 +46,7 @@ impl Family for ExecTools {
 pub struct ExecCtx<'a> {
     /// The market at the clock.
     pub view: View<'a>,
-    /// The account: ledger, fills, orders. Only [`matching`](crate) changes it.
+    /// The account: ledger, fills, orders. Only [`Matching`] and the trading day change it.
     pub account: &'a mut Account,
     /// Limits of the card.
     pub limits: &'a CardLimits,

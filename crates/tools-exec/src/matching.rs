@@ -57,7 +57,8 @@ struct FillBar {
 }
 
 impl Matching {
-    /// Fills an order or says why not. On a refusal the account is exactly as before.
+    /// Fills an order or says why not. On a refusal the account is exactly as before. The host begins each day with
+    /// [`Account::start_day`], so that ex-dates are in the account before the first order.
     ///
     /// # Errors
     /// The first [`Refusal`] in the order of the module text.

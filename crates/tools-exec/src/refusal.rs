@@ -82,6 +82,15 @@ pub enum Refusal {
     Ledger(#[from] LedgerError),
 }
 
+/// Kind of a refusal after which the harness offers a controlled correction turn (engine E10.8).
+const CORRECTION: &str = "decision_card_correction";
+
+/// What a correction may change, and the fields it may not; `open` ones are exempt.
+fn correction_scope(open: &[&str]) -> [(&'static str, Value); 2] {
+    let locked: Vec<_> = LOCKED_FIELDS.into_iter().filter(|field| !open.contains(field)).collect();
+    [("scope", json!("format_and_evidence_only")), ("semantic_fields_must_not_change", json!(locked))]
+}
+
 /// Basis points as percent with two decimals.
 struct Percent(u64);
 
@@ -255,7 +264,13 @@ impl Refusal {
                 ("max_quantity", json!(max_quantity.0)),
             ],
             Self::PlanMissing { fields } => {
-                vec![("place_at_order_top_level", json!(fields)), ("decision_card_must_not_contain", json!(PLAN_FIELDS))]
+                let mut facts = vec![
+                    ("place_at_order_top_level", json!(fields)),
+                    ("decision_card_must_not_contain", json!(PLAN_FIELDS)),
+                    ("retry_kind", json!(CORRECTION)),
+                ];
+                facts.extend(correction_scope(&[]));
+                facts
             }
             Self::PlanLevelInvalid { field, price, .. } => vec![("field", json!(field)), ("price", yuan(price))],
             Self::NotConfirmed { level, price } => vec![("confirmation_level", yuan(level)), ("price", yuan(price))],
@@ -279,10 +294,11 @@ impl Refusal {
                     CardRefusal::Ungrounded => vec![("field", json!("business_fit_basis"))],
                     CardRefusal::MissingAnnouncement => vec![("missing_tools", json!(["get_announcement_evidence"]))],
                 };
-                facts.push(("scope", json!("format_and_evidence_only")));
-                facts.push(("semantic_fields_must_not_change", json!(LOCKED_FIELDS)));
+                // A field that was blank has no meaning yet that a correction could change.
+                let blank: &[&str] = if let CardRefusal::MissingFields { fields } = card { fields } else { &[] };
+                facts.extend(correction_scope(blank));
                 if self.code().retryable() {
-                    facts.push(("retry_kind", json!("decision_card_correction")));
+                    facts.push(("retry_kind", json!(CORRECTION)));
                 }
                 facts
             }

@@ -13,4 +13,5 @@ mod plans;
 mod real_days;
 mod refusals;
 mod schemas;
+mod texts;
 mod tools;
