@@ -82,7 +82,7 @@ impl Tool for GetBusinessSegments {
             "`revenue_pct` and `gross_margin` are percent (12.3 means 12.3 %), `revenue_100m_cny` is in 100 million CNY; 2 decimals, half-even.",
             "A report is visible from its publication on; one that carries only a publication day, from the next trading day.",
         ],
-        example: r#"{"stock_code": "600000"}"#,
+        example: r#"{"stock_code": "SHM-000360"}"#,
         result_summary: "`segments` lists the split; `report_date` says of which period it is.",
         errors: &[ErrorCode::UnknownSecurity, ErrorCode::DataUnavailable, ErrorCode::SecurityDataUnavailable],
         opt_in: false,

@@ -129,7 +129,7 @@ impl Tool for GetFundamentals {
             "Ratios and growth are percent (12.3 means 12.3 %), amounts CNY, per-share figures CNY per share; rounding is half-even: percent and amounts 2 decimals, per-share figures 3.",
             "Amounts are cumulative from the start of the fiscal year to the report period, as companies publish them.",
         ],
-        example: r#"{"stock_code": "600000", "periods": 4}"#,
+        example: r#"{"stock_code": "SHM-000360", "periods": 4}"#,
         result_summary: "`reports` holds up to `periods` reports; a null number is explained in `missing_reasons`.",
         errors: &[ErrorCode::UnknownSecurity, ErrorCode::DataUnavailable, ErrorCode::SecurityDataUnavailable],
         opt_in: false,

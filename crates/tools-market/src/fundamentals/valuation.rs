@@ -94,7 +94,7 @@ impl Tool for GetValuation {
             "Multiples are ratios with 3 decimals, turnover and percentiles are percent with 2 decimals, half-even.",
             "A percentile counts the visible rows whose multiple is at or below the current one and needs at least 250 of them; a loss (negative `pe_ttm`) ranks below every profit, so a low percentile is cheap only while earnings are positive.",
         ],
-        example: r#"{"stock_code": "600000"}"#,
+        example: r#"{"stock_code": "SHM-000360"}"#,
         result_summary: "The multiples of `date`; a null value is explained in `missing_reasons`.",
         errors: &[ErrorCode::UnknownSecurity, ErrorCode::DataUnavailable, ErrorCode::SecurityDataUnavailable],
         opt_in: false,

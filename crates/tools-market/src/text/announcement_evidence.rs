@@ -27,7 +27,7 @@ impl Tool for GetAnnouncementEvidence {
             "`keyword` is literal text, never a pattern, and is looked for in title and type as this run shows them.",
             "A title above 300 characters is cut; `title_characters` and `title_cut` say so.",
         ],
-        example: r#"{"stock_code": "600000", "days": 30}"#,
+        example: r#"{"stock_code": "SHM-000360", "days": 30}"#,
         result_summary: "`announcements` with `evidence_id` and `total`; `next_cursor` leads to older ones; an empty list has `empty_reason`.",
         errors: &[ErrorCode::UnknownSecurity, ErrorCode::DataUnavailable, ErrorCode::InvalidCursor],
         opt_in: true,

@@ -65,9 +65,9 @@ impl Needle {
         Self::new(code).map(|needle| Self { alone: true, ..needle })
     }
 
-    /// True when a character of the needle is ASCII, as every character of a visible label is.
-    pub(super) fn has_ascii(&self) -> bool {
-        self.folded.iter().any(char::is_ascii)
+    /// The needle in the form that is compared.
+    pub(super) fn folded(&self) -> &[char] {
+        &self.folded
     }
 
     /// True when the text holds the needle.

@@ -9,10 +9,10 @@ use traderharness_market::testing::{SmallMarket, SmallStock, moment};
 use traderharness_market::{DecisionPoint, Store};
 
 pub(crate) const CODE: &str = "600519";
-pub(crate) const NAME: &str = "贵州茅台";
+pub(crate) const NAME: &str = "示范酒业";
 
 fn stock() -> SmallStock {
-    SmallStock::new(CODE).name(NAME).alias("Kweichow Moutai").closes(&[10.0; 10])
+    SmallStock::new(CODE).name(NAME).alias("Samplevale Spirits").closes(&[10.0; 10])
 }
 
 /// Two weeks from Monday 2024-03-04.
@@ -237,9 +237,9 @@ fn news_of_a_security_names_it_by_code_or_name_in_any_field() {
     let t = "2024-03-05 10:00";
     let store = with_news(vec![
         item(t, "by code 600519", "", "", ""),
-        item(t, "by name", "白酒龙头贵州茅台涨停", "", ""),
-        item(t, "by alias", "kweichow MOUTAI rises", "", ""),
-        item(t, "by tag", "", "贵州茅台", ""),
+        item(t, "by name", "白酒龙头示范酒业涨停", "", ""),
+        item(t, "by alias", "samplevale SPIRITS rises", "", ""),
+        item(t, "by tag", "", "示范酒业", ""),
         item(t, "by link", "", "", "sh600519,sz000001"),
         item(t, "a longer number 16005190", "1600519 shares", "", ""),
         item(t, "another company", "Example Bank 000001", "", ""),
