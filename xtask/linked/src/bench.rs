@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
         });
     }
     let report = json!({
-        "market": house.describe(),
+        "market": House::describe(),
         "cores": std::thread::available_parallelism().map_or(1, usize::from),
         "rows": lines.iter().map(Line::json).collect::<Vec<Value>>(),
     });
@@ -50,17 +50,17 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
         print!("{}", table(&lines));
         println!(
             "\n{}. Peer: figures of the Python implementation on two cores, same sizes. Written to target/bench.json",
-            house.describe()
+            House::describe()
         );
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the number that a probe measured in this process.
-pub(crate) fn probe(name: &str) -> anyhow::Result<ExitCode> {
+pub(crate) fn probe(name: &str, dataset: &Path) -> anyhow::Result<ExitCode> {
     let probe = rows::PROBES.iter().find(|(known, _)| *known == name);
     let (_, measure) = probe.ok_or_else(|| anyhow::anyhow!("no probe is called `{name}`"))?;
-    println!("{}", measure()?);
+    println!("{}", measure(&mut House::over(dataset))?);
     Ok(ExitCode::SUCCESS)
 }
 

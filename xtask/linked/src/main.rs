@@ -41,6 +41,8 @@ enum Task {
     BenchProbe {
         /// Name of the probe.
         name: String,
+        /// Dataset that `bench` made.
+        dataset: PathBuf,
     },
 }
 
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         Task::Catalog { check } => catalog::run(&root, check),
         Task::Audit => audit::run(&root),
         Task::Bench { json, filter } => bench::run(&root, json, filter.as_deref()),
-        Task::BenchProbe { name } => bench::probe(&name),
+        Task::BenchProbe { name, dataset } => bench::probe(&name, &dataset),
     };
     code.unwrap_or_else(|fault| {
         eprintln!("error: {fault:#}");

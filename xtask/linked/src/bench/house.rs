@@ -1,20 +1,21 @@
-//! What the rows share: one market of the design page's size, made once. Reads no dataset, so that figures compare across machines.
+//! What the rows share: one generated market of the design page's size, made once per run. Reads no dataset of this machine, so that
+//! figures compare across machines.
 
 use anyhow::Context as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use traderharness_market::store::{BarColumns, DatasetMeta, Security};
-use traderharness_market::{Calendar, Clock, Code, Day, DecisionPoint, Mask, MaskConfig, Minute, Store, StoreParts};
+use traderharness_ingest::{GenerateConfig, LoadOptions, generate, load, quiet};
+use traderharness_market::{Clock, DecisionPoint, Mask, MaskConfig, Store};
 
-/// Stocks of the market.
-pub(crate) const STOCKS: usize = 5_400;
-/// Trading days with daily bars.
-pub(crate) const DAYS: usize = 250;
-/// Last days that also have 5-minute bars.
-pub(crate) const MINUTE_DAYS: usize = 5;
+/// The market of the design page: every table, 5-minute bars of the last days.
+const SIZE: (u32, u32, u32) = (5_400, 250, 5);
 
 /// Things that rows measure on.
 #[derive(Debug, Default)]
 pub(crate) struct House {
+    /// Dataset of another process that started this one.
+    given: Option<PathBuf>,
+    made: Option<tempfile::TempDir>,
     market: Option<(Arc<Store>, Arc<Mask>)>,
 }
 
@@ -23,9 +24,30 @@ impl House {
         Self::default()
     }
 
+    /// A house over a dataset that is there already.
+    pub(crate) fn over(dataset: &Path) -> Self {
+        Self { given: Some(dataset.to_path_buf()), ..Self::default() }
+    }
+
     /// One sentence on the market, for the report.
-    pub(crate) fn describe(&self) -> String {
-        format!("Synthetic market: {STOCKS} stocks x {DAYS} days, 5-minute bars of the last {MINUTE_DAYS} days")
+    pub(crate) fn describe() -> String {
+        let (stocks, days, minute_days) = SIZE;
+        format!("Synthetic market: {stocks} stocks x {days} days, 5-minute bars of the last {minute_days} days, all tables")
+    }
+
+    /// Folder of the generated dataset.
+    pub(crate) fn dataset(&mut self) -> anyhow::Result<PathBuf> {
+        if let Some(given) = &self.given {
+            return Ok(given.clone());
+        }
+        if self.made.is_none() {
+            let folder = tempfile::tempdir()?;
+            let (stocks, days, minute_days) = SIZE;
+            let config = GenerateConfig { stocks, days, minute_days, ..GenerateConfig::default() };
+            generate(&config, &folder.path().join("data"), &quiet)?;
+            self.made = Some(folder);
+        }
+        Ok(self.made.as_ref().context("the dataset was just made")?.path().join("data"))
     }
 
     /// The market, and a mask that hides nothing.
@@ -33,7 +55,7 @@ impl House {
         if let Some(market) = &self.market {
             return Ok(market.clone());
         }
-        let store = Arc::new(Store::new(parts()?)?);
+        let store = Arc::new(load(&self.dataset()?, &LoadOptions::default(), &quiet)?.store);
         let mask = Arc::new(Mask::new(&store, MaskConfig::default()));
         Ok(self.market.insert((store, mask)).clone())
     }
@@ -44,84 +66,11 @@ impl House {
         Ok(Clock { day, point: DecisionPoint::Open1 })
     }
 
-    /// Runs a probe in a process of its own and reads the number that it prints.
-    pub(crate) fn probe(name: &str) -> anyhow::Result<f64> {
+    /// Runs a probe over the same dataset in a process of its own and reads the number that it prints.
+    pub(crate) fn probe(&mut self, name: &str) -> anyhow::Result<f64> {
         let own = std::env::current_exe().context("this program does not know its own path")?;
-        let output = std::process::Command::new(own).args(["bench-probe", name]).output()?;
+        let output = std::process::Command::new(own).args(["bench-probe", name]).arg(self.dataset()?).output()?;
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
         Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
-    }
-}
-
-/// Prices of a walk by a small congruential generator: the same market on every machine.
-pub(crate) fn parts() -> anyhow::Result<StoreParts> {
-    let start = Day::parse("2024-01-02")?;
-    let week = |n: i32| Day(start.0 + n / 5 * 7 + n % 5); // five days on, two off
-    let days: Vec<Day> = (0..DAYS as i32).map(week).collect();
-    let mut parts = StoreParts {
-        codes: codes(),
-        securities: Some(codes().into_iter().enumerate().map(security).collect()),
-        daily_offsets: vec![0],
-        minute_offsets: vec![0],
-        calendar: Calendar::new(days.clone()),
-        meta: DatasetMeta { name: "bench".into(), synthetic: true, ..DatasetMeta::default() },
-        ..StoreParts::default()
-    };
-    let mut seed = 7_u64;
-    let mut next = || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 40) as f64 / (1_u64 << 24) as f64
-    };
-    for _ in 0..STOCKS {
-        let mut close = 5.0 + 95.0 * next();
-        for (index, day) in days.iter().enumerate() {
-            let open = close;
-            close = (close * (0.96 + 0.08 * next()) * 100.0).round() / 100.0;
-            push(&mut parts.daily, *day, None, open, close);
-            for bar in 0..if index + MINUTE_DAYS >= DAYS { 48 } else { 0 } {
-                let end = if bar < 24 { Minute(9 * 60 + 35 + bar * 5) } else { Minute(13 * 60 + 5 + (bar - 24) * 5) };
-                push(&mut parts.minute, *day, Some(end), open, close);
-            }
-        }
-        parts.daily_offsets.push(u32::try_from(parts.daily.day.len())?);
-        parts.minute_offsets.push(u32::try_from(parts.minute.day.len())?);
-    }
-    Ok(parts)
-}
-
-/// A company of one of 110 industries.
-fn security((n, code): (usize, Code)) -> Security {
-    let industry = format!("Industry {:03}-Branch {}", n % 110, n % 7);
-    Security { code, name: format!("Company {n:04} Works"), aliases: vec![], industry, listed: None }
-}
-
-fn push(columns: &mut BarColumns, day: Day, end: Option<Minute>, open: f64, close: f64) {
-    columns.day.push(day);
-    columns.minute.extend(end);
-    columns.open.push(open);
-    columns.high.push(open.max(close));
-    columns.low.push(open.min(close));
-    columns.close.push(close);
-    columns.volume.push(1_000_000.0);
-    columns.amount.push(1_000_000.0 * close);
-}
-
-/// Codes of three boards, ascending.
-fn codes() -> Vec<Code> {
-    let third = STOCKS / 3;
-    let of_board = |start: usize| (start..start + third).filter_map(|n| Code::parse(&format!("{n:06}")));
-    of_board(1).chain(of_board(300_001)).chain(of_board(600_000)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_market_has_the_sizes_of_the_design_page() {
-        let codes = codes();
-        assert_eq!(codes.len(), STOCKS);
-        assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "codes ascend");
-        assert!(codes.iter().all(|code| code.board().is_some()), "every code is of a board");
     }
 }

@@ -63,8 +63,10 @@ pub(crate) fn through(house: &mut House, name: &str, has_code: bool) -> anyhow::
 pub(crate) fn with_position(house: &mut House, name: &str, has_code: bool) -> anyhow::Result<Outcome> {
     let stage = Stage::of(house, true)?;
     let mut session = stage.session()?;
-    call(&mut session, "place_order", order(stage.code(0)))?;
-    measure::micros(|_| call(&mut session, name, if has_code { json!({ "stock_code": stage.code(0) }) } else { json!({}) }))
+    // The market has suspended and limit-locked stocks: hold the first one that can be bought.
+    let bought = (0..500).map(|n| stage.code(n)).find(|code| call(&mut session, "place_order", order(code)).is_ok());
+    let held = bought.context("no stock of the market can be bought")?;
+    measure::micros(|_| call(&mut session, name, if has_code { json!({ "stock_code": held }) } else { json!({}) }))
 }
 
 fn order(code: &str) -> Value {
@@ -138,9 +140,9 @@ pub(crate) fn days_per_second(house: &mut House) -> anyhow::Result<Outcome> {
 }
 
 /// Probe: resident MiB that each of 100 sessions adds after looking at the whole market.
-pub(crate) fn memory_per_session() -> anyhow::Result<f64> {
+pub(crate) fn memory_per_session(house: &mut House) -> anyhow::Result<f64> {
     const SESSIONS: usize = 100;
-    let stage = Stage::of(&mut House::new(), true)?;
+    let stage = Stage::of(house, true)?;
     let resident = || measure::resident_mib().context("this system does not tell the resident memory");
     let mut warm = stage.session()?;
     call(&mut warm, "get_market_overview", json!({}))?;
