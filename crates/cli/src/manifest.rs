@@ -98,11 +98,18 @@ pub(crate) fn new_key() -> Result<Vec<u8>, Fault> {
 }
 
 /// Writes a file under a temporary name and renames it, so that it is whole or absent.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+/// `private` files can be read by their owner only.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), Fault> {
     use std::io::Write as _;
     let fault = |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be written", path.display()));
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    if !private {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o644));
+    }
+    let mut file = builder.tempfile_in(folder).map_err(fault)?;
     file.write_all(bytes).map_err(fault)?;
     file.persist(path).map_err(|e| fault(e.error))?;
     Ok(())

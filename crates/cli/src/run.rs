@@ -72,7 +72,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
             let memory = Box::new(MemoryFile::create(&folder.memory())?);
             let summary = world.play_keeping(Box::new(journal), memory, &mut client, &days, &model, observer)?;
             client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
-            write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes())?;
+            write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes(), false)?;
             summary
         }
     };
@@ -266,7 +266,7 @@ impl RunFolder {
             use std::os::unix::fs::PermissionsExt as _;
             std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
         }
-        write_whole(&path, pretty(&serde_json::to_value(private).unwrap_or_default()).as_bytes())
+        write_whole(&path, pretty(&serde_json::to_value(private).unwrap_or_default()).as_bytes(), true)
     }
 
     /// Private facts, when they are there.

@@ -56,6 +56,7 @@ pub fn window(session: &Session) -> String {
     let clock = session.clock();
     let until = clock.point.visible_until().unwrap_or_default();
     let mut text = format!("Decision point: {}. Bars of today are visible up to {until}.\n", clock.point);
+    conditions(&mut text, session);
     account(&mut text, session);
     let previous = previous_point(clock.point);
     headlines(&mut text, session, Clock { point: previous, ..clock }.now());
@@ -90,6 +91,31 @@ fn account(text: &mut String, session: &Session) {
             position.average_cost(),
             held.mark.price
         );
+    }
+}
+
+/// Conditional orders that were tried on the bars that just became visible.
+fn conditions(text: &mut String, session: &Session) {
+    for outcome in session.conditions_met() {
+        let code = session.view().find(outcome.security).map_or("?", |sec| session.mask().code(sec));
+        let _ = match &outcome.result {
+            Ok(fill) => {
+                let did = if fill.side == traderharness_market::Side::Buy { "bought" } else { "sold" };
+                writeln!(
+                    text,
+                    "Conditional order {} {did} {} shares of {code} at {} ({}).",
+                    outcome.order_id, fill.shares.0, fill.price, outcome.bar_end
+                )
+            }
+            Err(refusal) => writeln!(
+                text,
+                "Conditional order {} on {code} was met at {} ({}) and refused: {}. It stays active.",
+                outcome.order_id,
+                outcome.price,
+                outcome.bar_end,
+                refusal.code()
+            ),
+        };
     }
 }
 

@@ -13,7 +13,7 @@ use traderharness_contract::definition::Note;
 use traderharness_contract::{Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
 use traderharness_market::{Code, Side, View};
 use traderharness_replay::Record;
-use traderharness_tools_exec::{Control, ExecCtx, Fill};
+use traderharness_tools_exec::{Control, ExecCtx, Fill, Origin};
 use traderharness_tools_market::MarketCtx;
 
 /// Characters of a tool name that are quoted back.
@@ -121,7 +121,8 @@ impl Session {
         self.phase.book(name, &envelope, code);
 
         // 10: record, then acknowledge.
-        let fills: Vec<Value> = self.account.fills()[fills_before..].iter().map(|fill| self.masked_value(fill_event(fill))).collect();
+        let fills: Vec<Value> =
+            self.account.fills()[fills_before..].iter().map(|fill| self.masked_value(fill_event(fill))).collect();
         for event in fills {
             self.append(Record::Fill { event })?;
         }
@@ -294,7 +295,7 @@ fn security_of(stock_code: &Value) -> Option<Code> {
 }
 
 /// A fill as the trajectory keeps it.
-fn fill_event(fill: &Fill) -> Value {
+pub(crate) fn fill_event(fill: &Fill) -> Value {
     json!({
         "number": fill.number,
         "stock_code": fill.security.to_string(),
@@ -306,6 +307,10 @@ fn fill_event(fill: &Fill) -> Value {
         "bar_end": fill.bar_end.to_string(),
         "band_rule": fill.rules.band,
         "cash_after": fill.cash_after.to_f64(),
+        "origin": match &fill.origin {
+            Origin::Agent => Value::Null,
+            Origin::Condition { order_id, .. } => json!(order_id),
+        },
     })
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, View};
 use traderharness_replay::{Record, RecordingError, Trajectory};
+use traderharness_tools_exec::conditional::{self, ConditionOutcome};
 use traderharness_tools_exec::corporate::CorporateAction;
 use traderharness_tools_exec::ledger::LedgerError;
 use traderharness_tools_exec::memory::{MemorySink, NoSink};
@@ -113,6 +114,8 @@ pub struct Session {
     pub(crate) calls: u64,
     /// Account-changing calls of the current assistant message (complaint OR-14).
     pub(crate) message_effects: Vec<(String, String)>,
+    /// Conditional orders tried when the current decision point opened.
+    pub(crate) conditions_met: Vec<ConditionOutcome>,
 }
 
 impl std::fmt::Debug for Session {
@@ -149,6 +152,7 @@ impl Session {
             day_closed: false,
             calls: 0,
             message_effects: Vec::new(),
+            conditions_met: Vec::new(),
             config,
         })
     }
@@ -220,6 +224,7 @@ impl Session {
         self.clock = Clock { day, point: DecisionPoint::PreMarket };
         self.phase = PhaseState::default();
         self.message_effects.clear();
+        self.conditions_met.clear();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
         let actions = self.account.start_day(&view)?;
         self.account.ledger().check_invariants()?;
@@ -245,7 +250,37 @@ impl Session {
         self.phase = PhaseState::default();
         self.message_effects.clear();
         self.enter_point()?;
+        // The bars that just became visible meet the conditions before the agent sees the window (engine E5.3).
+        let view = View::new(&self.config.store, self.clock, &self.config.mask);
+        self.conditions_met = conditional::evaluate(&view, &mut self.account, &self.limits);
+        self.account.ledger().check_invariants()?;
+        let events: Vec<Record> = self.conditions_met.iter().map(|outcome| self.condition_record(outcome)).collect();
+        for event in events {
+            self.append(event)?;
+        }
         Ok(next)
+    }
+
+    /// Conditional orders that were tried when the current decision point opened.
+    pub fn conditions_met(&self) -> &[ConditionOutcome] {
+        &self.conditions_met
+    }
+
+    fn condition_record(&self, outcome: &ConditionOutcome) -> Record {
+        match &outcome.result {
+            Ok(fill) => Record::Fill { event: self.masked_value(crate::dispatch::fill_event(fill)) },
+            Err(refusal) => {
+                let event = json!({
+                    "event": "conditional_order_refused",
+                    "order_id": outcome.order_id,
+                    "stock_code": outcome.security.to_string(),
+                    "bar_end": outcome.bar_end.to_string(),
+                    "price": outcome.price.to_f64(),
+                    "error_code": refusal.code(),
+                });
+                Record::Order { event: self.masked_value(event) }
+            }
+        }
     }
 
     fn enter_point(&mut self) -> Result<(), SessionError> {

@@ -97,7 +97,7 @@ fn invalid_input_never_reaches_a_handler() {
         (r#"{"stock_code":"600001","quantity":100,"reasoning":""}"#.to_owned(), "invalid_tool_arguments"),
         (r#"{"stock_code":"","quantity":100,"reasoning":"r"}"#.to_owned(), "invalid_tool_arguments"),
         (r#"{"stock_code":"999999","quantity":100,"reasoning":"r"}"#.to_owned(), "unknown_security"),
-        (r#"{"stock_code":"360","quantity":100,"reasoning":"r"}"#.to_owned(), "invalid_tool_arguments"),
+        (r#"{"stock_code":"360","quantity":100,"reasoning":"r"}"#.to_owned(), "ambiguous_masked_stock_code"),
         ("garbage".to_owned(), "invalid_tool_arguments_json"),
         ("null".to_owned(), "invalid_tool_arguments_json"),
         (String::new(), "invalid_tool_arguments"),

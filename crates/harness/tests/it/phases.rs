@@ -53,6 +53,39 @@ fn an_invalid_completion_does_not_end_the_phase() {
     assert_eq!(code(&call(&mut session, "complete_phase", json!({ "decision": "ready", "summary": "s" }))), "success");
 }
 
+// engine E5.3: conditions meet the new bars before the agent sees the window, and the window message says so
+#[test]
+fn conditional_orders_run_when_a_window_opens() {
+    let mut session = Setup::default().at(DecisionPoint::PreMarket);
+    let order = json!({ "operation": "create", "action": "buy", "stock_code": "600001", "quantity": 100, "comparator": "price_lte", "trigger_price": 10.2, "reasoning": "r" });
+    assert_eq!(code(&call(&mut session, "manage_conditional_order", order)), "success");
+    let far = json!({ "operation": "create", "action": "buy", "stock_code": "600002", "quantity": 100, "comparator": "price_lte", "trigger_price": 1.0, "reasoning": "r" });
+    assert_eq!(code(&call(&mut session, "manage_conditional_order", far)), "success");
+    session.advance().unwrap();
+    let text = traderharness_harness::brief::window(&session);
+    assert!(text.contains("Conditional order cond-0001 bought 100 shares of 600001 at 10.10 (09:35)."), "{text}");
+    assert!(!text.contains("cond-0002"), "{text}");
+    assert_eq!(session.account().fills().len(), 1);
+    session.advance().unwrap();
+    assert!(session.conditions_met().is_empty());
+}
+
+// engine E11.1, E11.2: the card's demands reach the order path
+#[test]
+fn a_card_that_demands_plans_gets_them() {
+    let buy = json!({ "action": "buy", "stock_code": "600001", "quantity": 100, "reasoning": "r" });
+    for (card, expected) in [
+        (Card { require_structured_plan: true, ..Card::builtin() }, "structured_plan"),
+        (Card { require_decision_card: true, ..Card::builtin() }, "decision_card"),
+    ] {
+        let mut session = Setup { card, ..Setup::default() }.at(DecisionPoint::Open1);
+        let report = call(&mut session, "place_order", buy.clone());
+        assert!(!report.envelope.is_success());
+        assert!(report.text.contains(expected) || report.text.contains("behavior_hypothesis"), "{}", report.text);
+        assert!(session.account().fills().is_empty());
+    }
+}
+
 /// Answers each request with what the function makes of it.
 struct Model<F>(F);
 
