@@ -4,6 +4,7 @@
 //! |---|---|
 //! | day, moment | `D-21`, `D-6 10:30`: calendar days from today |
 //! | month, quarter, half, year in a text | `M-4`, `Q-2`, `H-1`, `Y-1`: calendar units from today's |
+//! | day of a month alone in a text (`17日晚`) | `D?`: the month is not told, so no offset is either |
 //! | code, style opaque | `SHM-000001`, `SZM-`, `GEM-`, `STAR-`, `BSE-` |
 //! | code, style permutation | a real code of the same board, of another security |
 //! | company name | `Company SHM-000001` |

@@ -329,6 +329,40 @@ fn full_dates_become_day_labels() {
 }
 
 #[test]
+fn a_day_of_the_month_alone_is_hidden_without_an_offset() {
+    for (form, expected) in [
+        ("俄军17日深夜至18日凌晨行动", "俄军D?深夜至D?凌晨行动"),
+        ("国防部15日称", "国防部D?称"),
+        ("22日至23日", "D? to D?"),
+        ("22至23日分赴各地", "D? to D?分赴各地"),
+        ("本月13日", "本月D?"),
+        ("8日（周一）晚间公告", "D?晚间公告"),
+        ("截至11日，", "截至D?，"),
+        ("连续5日在涨", "连续5日在涨"),
+        ("14日均线在上", "14日均线在上"),
+        ("近5日在涨", "近5日在涨"),
+        ("5日、10日均线", "5日、10日均线"),
+    ] {
+        check_dates(form, expected);
+    }
+}
+
+#[test]
+fn a_current_year_in_a_name_is_hidden() {
+    for (form, expected) in [
+        ("2024世界机器人大会", "Y+0世界机器人大会"),
+        ("IMO 2025", "IMO Y+1"),
+        ("2024届毕业生", "Y+0届毕业生"),
+        ("2024余公里", "2024余公里"),
+        ("近2024名记者", "近2024名记者"),
+        ("CSI 2000", "CSI 2000"),
+        ("IMO 2000", "IMO 2000"),
+    ] {
+        check_dates(form, expected);
+    }
+}
+
+#[test]
 fn times_follow_their_day_in_exchange_time() {
     for (form, expected) in [
         ("2024-03-11 15:40:00", "D-3 15:40"),

@@ -88,7 +88,7 @@ fn fees_follow_their_dates() {
 
 #[test]
 fn commission_has_a_floor() {
-    let got = fees(FeeSchedule::Dated, Side::Buy, Board::ShMain, day("2024-03-14"), Cash(1_000_00));
+    let got = fees(FeeSchedule::Dated, Side::Buy, Board::ShMain, day("2024-03-14"), Cash(100_000));
     assert_eq!((got.commission, got.transfer), (Cash(500), Cash(1)));
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::around::{after, before, digits_end, skip_blanks, unit_follows, word_at};
 use super::super::dates::{day_label, half_label, month_label, nearest, nearest_month_year, quarter_label};
-use super::{Found, RANGE_MARKS, Scan, month_word};
+use super::{DAY_HEADS, DAY_TAILS, DURATION_HEADS, DURATION_TAILS, Found, RANGE_MARKS, SOME_DAY, Scan, month_word};
 use crate::Day;
 
 impl Scan<'_> {
@@ -17,6 +17,9 @@ impl Scan<'_> {
         let gap = skip_blanks(self.text, end);
         if let Some(next) = self.eat(gap, "月") {
             return self.month_without_year(value, next);
+        }
+        if let Some(next) = self.eat(end, "日") {
+            return self.day_of_some_month(at, value, next);
         }
         if end - at == 2
             && let Some(next) = self.eat(end, "年")
@@ -37,7 +40,35 @@ impl Scan<'_> {
             let first_year = if value > last { year - 1 } else { year };
             return Some((stop, format!("{} to {}", self.month_of(first_year, value)?, self.month_of(year, last)?)));
         }
+        if let Some(second) = self.eat_any(end, RANGE_MARKS)
+            && let Some((last, stop)) = self.cjk_day(second)
+            && self.rest(stop).starts_with(|c: char| !c.is_ascii_alphanumeric())
+            && value < last
+            && self.day_of_some_month(at, last, stop).is_some()
+        {
+            // `22至23日分赴`
+            return Some((stop, format!("{SOME_DAY} to {SOME_DAY}")));
+        }
         self.quarter_then_year(at, value, end).or_else(|| self.day_then_month_word(value, end))
+    }
+
+    /// `17日晚`, `本月13日`, `17日至18日凌晨`: a day of the month as news tell it. `14日均线` and `连续3日` are durations.
+    pub(super) fn day_of_some_month(&self, at: usize, day: i32, next: usize) -> Option<Found> {
+        let head = &self.text[..at];
+        if !(1..=31).contains(&day) || DURATION_HEADS.iter().any(|h| head.ends_with(h)) {
+            return None;
+        }
+        let stop = self.weekday_after(next);
+        // The second day of a range is told by its first.
+        if let Some(second) = self.eat_any(stop, RANGE_MARKS)
+            && let Some((last, end)) = self.cjk_day(second)
+            && (1..=31).contains(&last)
+            && self.eat_any(end, DURATION_TAILS).is_none()
+        {
+            return Some((end, format!("{SOME_DAY} to {SOME_DAY}")));
+        }
+        let told = stop > next || self.eat_any(stop, DAY_TAILS).is_some() || DAY_HEADS.iter().any(|h| head.ends_with(h));
+        told.then(|| (stop, SOME_DAY.to_owned()))
     }
 
     /// `3月14日`, `3月份`, `3月`: the nearest one.

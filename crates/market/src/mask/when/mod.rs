@@ -1,8 +1,8 @@
 //! Absolute dates in texts (engine E8.4). Must never leave a form that names a day, month, quarter or year, nor take an amount for one.
 //!
 //! Forms with a full day become `D-3`, with a time `D-3 10:30`; months `M-4`, quarters `Q-2`, halves `H-1`, years `Y-1`. A day or month
-//! without a year means the nearest one. A bare four-digit number is a year only beside a word that says so. Durations (`3个月`), days
-//! of a month alone (`14日`, also "14-day"), times of day alone and weekdays alone are no absolute dates and stay.
+//! without a year means the nearest one. A bare four-digit number is a year only beside a word that says so. A day of the
+//! month alone becomes `D?` where news tell one (`17日晚`). Durations (`3个月`, `14日均线`), times of day and weekdays alone stay.
 
 use super::around::{after, before, digits_end, word_at};
 use super::dates::month_label;
@@ -185,6 +185,26 @@ const CJK_YEAR_AFTER: &[&str] = &[
     "夏",
     "中报",
 ];
+/// What a day of the month alone becomes: the month is not told, so no offset is either.
+const SOME_DAY: &str = "D?";
+/// `17日` is a day of the month before these ...
+const DAY_TAILS: &[&str] = &[
+    "电", "讯", "晚", "早", "晨", "凌晨", "清晨", "深夜", "夜", "上午", "下午", "中午", "午", "傍晚", "当天", "起", "在", "说",
+    "称", "表示", "发布", "发表", "报道", "宣布", "公告", "公布", "通报", "消息", "举行", "召开", "开幕", "闭幕", "警告", "确认",
+    "就", "应", "与", "对", "抵达", "会见", "收到", "审议", "通过", "发生", "播出", "生效", "盘后", "盘前", "收盘", "开盘",
+    "披露", "大幅", "再次", "尾盘", "一致", "启动", "访问", "出席", "致电", "同", "向", "袭击", "赴", "分赴", "打击", "击落",
+    "提交", "结束", "开始", "开行", "批评", "前往", "离开", "签署", "暂停", "公开", "强调", "决定", "回应", "证实", "遭", "零时",
+    "0时",
+];
+/// ... or after these,
+const DAY_HEADS: &[&str] =
+    &["本月", "当月", "上月", "当地时间", "北京时间", "截至", "将于", "定于", "原定于", "于", "自", "今天（", "今日（", "即"];
+/// unless a duration is told.
+const DURATION_HEADS: &[&str] = &[
+    "连续", "连", "近", "前", "后", "过去", "未来", "最近", "每", "第", "历时", "长达", "共", "约", "超", "逾", "达", "满", "隔",
+    "仅", "为期", "提前", "至少", "不足", "半", "过", "+", "MA", "中国", "均线",
+];
+const DURATION_TAILS: &[&str] = &["均", "线", "内", "涨", "跌", "K", "k", "移动", "平均", "乘离", "新高", "新低"];
 const RANGE_MARKS: &[&str] = &["至", "到", "—", "–", "-", "~", "～", "－", " to ", " - ", "、", "和"];
 
 impl Scan<'_> {

@@ -244,7 +244,16 @@ impl Scan<'_> {
         let word = word_at(self.text, self.eat(next, "-").unwrap_or(next));
         let said_after = next > end && YEAR_WORDS_AFTER.iter().any(|w| w.eq_ignore_ascii_case(word));
         let cjk_after = self.eat_any(next, CJK_YEAR_AFTER).is_some();
-        (said_before || said_after || cjk_after).then(|| (end, year_label(year, self.today)))
+        // A number that could be last year, this or the next, in front of a CJK word (`2025世界运动会`) or behind a name (`IMO 2025`).
+        let now = (i32::from(year) - i32::from(self.today.ymd().0)).abs() <= 2;
+        let in_words = now && after(self.text, end).is_some_and(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
+        let name = word_before(head, head.len());
+        let named = now
+            && self.text[head.len()..at] == *" "
+            && name.len() > 1
+            && name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.bytes().all(|b| b.is_ascii_alphabetic());
+        (said_before || said_after || cjk_after || in_words || named).then(|| (end, year_label(year, self.today)))
     }
 
     /// `20240314`, `202403141030`, `20240314103000`, `20240314T103000Z`.
