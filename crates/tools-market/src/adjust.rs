@@ -131,14 +131,21 @@ impl<'a> ExDates<'a> {
         if self.is_empty() {
             return out;
         }
+        // Factors change only at the last bar before an ex-date.
+        let mut edges: Vec<usize> = match bars.day.first() {
+            Some(first) => self.between(*first, now).map(|ex| bars.day.partition_point(|d| *d < ex) - 1).collect(),
+            None => return out,
+        };
+        edges.dedup();
         let mut factor: Seen<Factor> = Ok(ONE);
-        let mut next = now;
-        for i in (0..bars.len()).rev() {
-            let step = self.step(bars, i, next, how);
+        let mut end = bars.len();
+        for edge in edges.into_iter().rev() {
+            out[edge + 1..end].fill(factor);
+            let step = self.step(bars, edge, bars.day.get(edge + 1).copied().unwrap_or(now), how);
             factor = factor.and_then(|f| step.map(|s| Factor { price: f.price * s.price, shares: f.shares * s.shares }));
-            out[i] = factor;
-            next = bars.day[i];
+            end = edge + 1;
         }
+        out[..end].fill(factor);
         out
     }
 

@@ -44,16 +44,7 @@ pub(crate) fn change_pct(to: Seen<f64>, from: Seen<f64>) -> Seen<f64> {
 /// Rounded, when there is a number.
 pub(crate) fn rounded(value: Seen<f64>, places: u32) -> Option<f64> {
     // -0.004 % reads as 0, not as -0.
-    value.ok().and_then(|v| half_even(v, places)).map(|v| if v == 0.0 { 0.0 } else { v })
-}
-
-/// As `money::round_f64`. Away from a tie the float rounds as its decimal text does, without making the text: whole-market tools round
-/// ten thousands of numbers.
-fn half_even(value: f64, places: u32) -> Option<f64> {
-    let scale = 10_f64.powi(places as i32);
-    let scaled = value * scale;
-    let from_tie = (scaled - scaled.floor() - 0.5).abs();
-    if scaled.abs() < 1e9 && from_tie > 1e-5 { Some(scaled.round() / scale) } else { round_f64(value, places) }
+    value.ok().and_then(|v| round_f64(v, places)).map(|v| if v == 0.0 { 0.0 } else { v })
 }
 
 /// Collects why numbers of one result are null.
@@ -125,16 +116,6 @@ mod tests {
         {
             assert_eq!(rounded(Ok(value), places), Some(expected), "{value}");
             assert!(rounded(Ok(value), places).unwrap().to_bits() != (-0.0_f64).to_bits());
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn the_short_way_rounds_as_the_decimal_text_does(value in -1e7_f64..1e7, cents in -2_000_000_i64..2_000_000, places in 0_u32..5) {
-            // The second kind lies on or next to ties.
-            for v in [value, value / 1e6, cents as f64 / 2_000.0] {
-                proptest::prop_assert_eq!(half_even(v, places), round_f64(v, places), "{} to {}", v, places);
-            }
         }
     }
 

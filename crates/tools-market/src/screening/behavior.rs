@@ -4,7 +4,7 @@
 
 use crate::adjust::{Adjust, ExDates};
 use crate::number::{PERCENT, RATIO, rounded};
-use traderharness_market::{SecId, View};
+use traderharness_market::{Bars, SecId, View};
 
 /// Sessions looked at.
 const WINDOW: usize = 120;
@@ -77,8 +77,8 @@ pub(crate) struct Behaviors {
 impl Behaviors {
     /// One pass over the visible market.
     pub(crate) fn of(view: &View<'_>) -> Self {
-        let mut out = Self { rows: Vec::new(), sample: 0, suspended: 0 };
-        let mut bars = Window::default();
+        let mut out = Self { rows: Vec::with_capacity(view.universe_len()), sample: 0, suspended: 0 };
+        let mut scratch = Scratch::default();
         for sec in view.securities() {
             let daily = view.daily(sec);
             if daily.is_empty() {
@@ -87,58 +87,86 @@ impl Behaviors {
             out.sample += 1;
             if view.was_suspended_yesterday(sec) {
                 out.suspended += 1;
-                continue;
-            }
-            if daily.len() >= NEEDED && bars.fill(view, sec) {
-                out.rows.extend(bars.features(sec, view.mask().rank(sec)));
+            } else if let Some(window) = Window::of(view, sec, &daily.tail(WINDOW), &mut scratch) {
+                out.rows.extend(window.features(sec, view.mask().rank(sec)));
             }
         }
         out
     }
 }
 
-/// Usable bars of one stock, oldest first; reused from stock to stock.
+/// Room for bars that must be changed before use; reused from stock to stock.
 #[derive(Debug, Default)]
-struct Window {
+struct Scratch {
     high: Vec<f64>,
     low: Vec<f64>,
     close: Vec<f64>,
     volume: Vec<f64>,
 }
 
-impl Window {
-    /// Loads the usable bars. False when the newest one is not usable or there are too few.
-    fn fill(&mut self, view: &View<'_>, sec: SecId) -> bool {
-        for column in [&mut self.high, &mut self.low, &mut self.close, &mut self.volume] {
+/// Usable bars of one stock, oldest first.
+#[derive(Debug, Clone, Copy)]
+struct Window<'w> {
+    high: &'w [f64],
+    low: &'w [f64],
+    close: &'w [f64],
+    volume: &'w [f64],
+}
+
+/// True for a bar whose numbers can be computed with. NaN fails every comparison.
+fn is_usable(high: f64, low: f64, close: f64, volume: f64) -> bool {
+    (low > 0.0)
+        & (close > 0.0)
+        & (close < f64::INFINITY)
+        & (high >= low)
+        & (high < f64::INFINITY)
+        & (volume >= 0.0)
+        & (volume < f64::INFINITY)
+}
+
+impl<'w> Window<'w> {
+    /// The usable bars; `None` when the newest one is not usable or there are too few.
+    fn of(view: &View<'_>, sec: SecId, bars: &Bars<'w>, scratch: &'w mut Scratch) -> Option<Self> {
+        let n = bars.len();
+        if n < NEEDED {
+            return None;
+        }
+        let usable = |i: usize| is_usable(bars.high[i], bars.low[i], bars.close[i], bars.volume[i]);
+        let ex = ExDates::of(view, sec);
+        let plain = ex.is_empty() || ex.between(bars.day[0], bars.day[n - 1]).next().is_none();
+        // Nearly every stock: the columns are used where they lie.
+        if plain && (0..n).fold(true, |all, i| all & usable(i)) {
+            return Some(Self { high: bars.high, low: bars.low, close: bars.close, volume: bars.volume });
+        }
+        if !usable(n - 1) {
+            return None;
+        }
+        let factors = if plain { Vec::new() } else { ex.factors(bars, bars.day[n - 1], Adjust::TotalReturn) };
+        for column in [&mut scratch.high, &mut scratch.low, &mut scratch.close, &mut scratch.volume] {
             column.clear();
         }
-        let bars = view.daily(sec).tail(WINDOW);
-        let ex = ExDates::of(view, sec);
-        let last = bars.len() - 1;
-        let plain = ex.is_empty() || ex.between(bars.day[0], bars.day[last]).next().is_none();
-        let factors = if plain { Vec::new() } else { ex.factors(&bars, bars.day[last], Adjust::TotalReturn) };
-        let mut newest_usable = false;
-        for i in 0..bars.len() {
-            let (high, low, close, volume) = (bars.high[i], bars.low[i], bars.close[i], bars.volume[i]);
-            let finite = high.is_finite() && low.is_finite() && close.is_finite() && volume.is_finite();
-            newest_usable = finite && low > 0.0 && close > 0.0 && high >= low && volume >= 0.0;
-            let factor = if plain { (1.0, 1.0) } else { factors[i].map_or((f64::NAN, 1.0), |f| (f.price, f.shares)) };
-            if newest_usable && factor.0.is_finite() {
-                self.high.push(high * factor.0);
-                self.low.push(low * factor.0);
-                self.close.push(close * factor.0);
-                self.volume.push(volume * factor.1);
-            }
+        for i in (0..n).filter(|i| usable(*i)) {
+            let (price, shares) = match factors.get(i) {
+                None => (1.0, 1.0),
+                Some(Ok(factor)) => (factor.price, factor.shares),
+                Some(Err(_)) => continue,
+            };
+            scratch.high.push(bars.high[i] * price);
+            scratch.low.push(bars.low[i] * price);
+            scratch.close.push(bars.close[i] * price);
+            scratch.volume.push(bars.volume[i] * shares);
         }
-        newest_usable && self.close.len() >= NEEDED
+        let long_enough = scratch.close.len() >= NEEDED;
+        long_enough.then_some(Self { high: &scratch.high, low: &scratch.low, close: &scratch.close, volume: &scratch.volume })
     }
 
     fn features(&self, sec: SecId, rank: u32) -> Option<Behavior> {
-        let Self { high, low, close, volume } = self;
+        let Self { high, low, close, volume } = *self;
         let n = close.len();
         let last = n - 1;
-        let highest = |rows: std::ops::Range<usize>| high[rows].iter().copied().fold(f64::MIN, f64::max);
-        let lowest = |rows: std::ops::Range<usize>| low[rows].iter().copied().fold(f64::MAX, f64::min);
+        let highest =
+            |rows: std::ops::Range<usize>| high[rows].iter().fold(f64::MIN, |best, v| if *v > best { *v } else { best });
+        let lowest = |rows: std::ops::Range<usize>| low[rows].iter().fold(f64::MAX, |best, v| if *v < best { *v } else { best });
         let number = |value: f64, places: u32| if value.is_finite() { rounded(Ok(value), places) } else { None };
         let percent = |to: f64, from: f64| number((to / from - 1.0) * 100.0, PERCENT);
 
