@@ -67,7 +67,12 @@ impl Scan<'_> {
         {
             return Some((end, format!("{SOME_DAY} to {SOME_DAY}")));
         }
-        let told = stop > next || self.eat_any(stop, DAY_TAILS).is_some() || DAY_HEADS.iter().any(|h| head.ends_with(h));
+        // `...。26日，俄军` begins a sentence.
+        let begins = head.chars().next_back().is_none_or(|c| c.is_whitespace() || matches!(c, '。' | '；' | '！' | '？' | '】'));
+        let told = (begins && self.eat_any(stop, &["，", ","]).is_some())
+            || stop > next
+            || self.eat_any(stop, DAY_TAILS).is_some()
+            || DAY_HEADS.iter().any(|h| head.ends_with(h));
         told.then(|| (stop, SOME_DAY.to_owned()))
     }
 
