@@ -3,10 +3,10 @@
 use super::behavior::{Behavior, Behaviors, NEEDED};
 use crate::adjust::{ChangeBasis, change_basis};
 use crate::number::{Gaps, RATIO, rounded};
-use crate::{MarketCtx, MarketTools, lookup};
+use crate::{MarketCtx, MarketTools, lookup, page};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::{AsOf, Effect, Group, Missing, Reason, Repeat, StockCode, Tool, ToolFailure, ToolSpec};
+use traderharness_contract::{AsOf, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, Tool, ToolFailure, ToolSpec};
 
 /// The tool.
 #[derive(Debug)]
@@ -15,11 +15,18 @@ pub(crate) struct ScreenBehavioralCycle;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Candidates to return, 1 to 20. Default 8.
+    /// Candidates of one answer, 1 to 20; one answer holds at most 16, the others come with next_cursor. Default 8.
     #[serde(default = "default_results")]
     #[schemars(range(min = 1, max = 20))]
     max_results: u32,
+    /// next_cursor of the previous answer, with otherwise equal arguments at the same decision point. Default: the first page.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 100))]
+    cursor: Option<String>,
 }
+
+/// A candidate has up to 550 characters, and a page must fit the result budget.
+const PAGE: usize = 16;
 
 fn default_results() -> u32 {
     8
@@ -55,8 +62,10 @@ pub(crate) struct Output {
     suspended_count: usize,
     /// Candidates returned here.
     returned: usize,
-    /// True when all stocks that are in a stage are returned.
+    /// True when all stocks that are in a stage are returned here.
     complete: bool,
+    /// Cursor of the next candidates; null after the last ones.
+    next_cursor: Option<String>,
     /// Which rows the features are made of.
     as_of_rule: String,
     /// How to read stages.
@@ -104,7 +113,8 @@ pub(crate) struct Candidate {
     resistance_20: f64,
     /// Price below which the stage no longer holds, CNY.
     invalidation: Option<f64>,
-    /// Reasons for caution, each with a deduction: extended_20d 1.5, distribution_risk 2, zero_volume_baseline 2.
+    /// Reasons for caution, each with a deduction: extended_20d (change_20_pct >= 25) 1.5, distribution_risk (volume_5_to_20 >= 1.5
+    /// while clv_5 <= -0.25) 2, zero_volume_baseline (no volume in 20 sessions) 2.
     risk_flags: Vec<String>,
     /// The other features the stage was read from.
     features: Features,
@@ -127,12 +137,6 @@ pub(crate) struct Features {
     touched_support: bool,
     /// One of the 5 closes before the last is at least 0.5 % above earlier_resistance.
     recently_broke_out: bool,
-    /// change_20_pct is 25 or more.
-    extended_20d: bool,
-    /// volume_5_to_20 is at least 1.5 while clv_5 is at most -0.25.
-    distribution_risk: bool,
-    /// There is no volume in 20 sessions.
-    zero_volume_baseline: bool,
 }
 
 /// Points of quiet buying low in the range.
@@ -202,7 +206,7 @@ impl Tool for ScreenBehavioralCycle {
         ],
         example: r#"{"max_results": 8}"#,
         result_summary: "Candidates with stage, score, features, invalidation price and risk flags; sizes of sample, eligible and matched.",
-        errors: &[],
+        errors: &[ErrorCode::InvalidCursor],
         opt_in: false,
     };
 
@@ -221,21 +225,25 @@ impl Tool for ScreenBehavioralCycle {
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.rank.cmp(&b.1.rank)));
         let mut gaps = Gaps::default();
-        let shown = found.iter().take(args.max_results as usize).enumerate();
+        let (matched_size, empty_reason) = (found.len(), found.is_empty().then(|| empty(&behaviors)));
+        let query = format!("screen_behavioral_cycle {}", args.max_results);
+        let page = page::page(&view, &query, args.cursor.as_deref(), found, PAGE.min(args.max_results as usize))?;
+        let shown = page.rows.iter().enumerate();
         let candidates: Vec<Candidate> =
             shown.map(|(i, found)| candidate(lookup::code(&view, found.1.sec), *found, i, &mut gaps)).collect();
         let output = Output {
             as_of: lookup::as_of(&view),
             sample_size: behaviors.sample,
             eligible_size: behaviors.rows.len(),
-            matched_size: found.len(),
+            matched_size,
             suspended_count: behaviors.suspended,
             returned: candidates.len(),
-            complete: candidates.len() == found.len(),
+            complete: page.complete,
+            next_cursor: page.next_cursor,
             candidates,
             as_of_rule: "daily bars strictly before today".to_owned(),
             interpretation: "Stages describe what bars look like; they are hypotheses, not anyone's intention.".to_owned(),
-            empty_reason: found.is_empty().then(|| empty(&behaviors)),
+            empty_reason,
             adjustment: change_basis(&view),
             missing_reasons: gaps.done(),
         };
@@ -291,9 +299,6 @@ fn candidate(
             earlier_resistance: b.earlier_resistance,
             touched_support: b.touched_support,
             recently_broke_out: b.recently_broke_out,
-            extended_20d: b.extended_20d,
-            distribution_risk: b.distribution_risk,
-            zero_volume_baseline: b.zero_volume_baseline,
         },
     }
 }

@@ -450,10 +450,15 @@ impl Record<'_> {
         let theirs = &self.theirs;
         let mut args = self.args.clone();
         args["max_results"] = json!(20);
-        let ours = match self.call_on(store, &args) {
+        let mut ours = match self.call_on(store, &args) {
             Ok(ours) => ours,
             Err(failure) => return self.failure(&failure),
         };
+        if let Some(cursor) = ours["next_cursor"].as_str() {
+            args["cursor"] = json!(cursor);
+            let more = self.call_on(store, &args).unwrap();
+            ours["candidates"].as_array_mut().unwrap().extend(rows(&more, "candidates").iter().cloned());
+        }
         let suspended = ours["suspended_count"].as_i64().unwrap();
         for field in ["sample_size", "eligible_size", "matched_size"] {
             let off = theirs[field].as_i64().unwrap() - ours[field].as_i64().unwrap();

@@ -2,6 +2,7 @@
 
 use crate::call::{at, bright, call, column, missing, refused, schema_refuses};
 use serde_json::{Value, json};
+use traderharness_contract::budget::RESULT_LIMIT;
 use traderharness_contract::{Definition, ErrorCode, Handler, Policy, ToolFailure};
 use traderharness_market::testing::{SmallMarket, SmallStock};
 use traderharness_market::{Mask, Store, View};
@@ -255,6 +256,37 @@ fn stages_follow_their_rules() {
     let test = stage(|i| if i == 79 { (10.1, 9.82, 10.0, 500.0) } else { quiet(i) });
     assert_eq!((&test["stage"], &test["features"]["touched_support"]), (&json!("test"), &json!(true)));
     assert_eq!(test["invalidation"], json!(9.604));
+}
+
+// complaints TR-2, TR-5
+#[test]
+fn candidates_come_in_pages_that_fit_and_lose_nothing() {
+    let mut market = SmallMarket::new("2024-01-01", 90);
+    let days: Vec<String> = market.parts().calendar.days().iter().map(ToString::to_string).collect();
+    for code in 600_000..600_050 {
+        let mut stock = SmallStock::new(&code.to_string());
+        for (i, day) in days.iter().take(80).enumerate() {
+            let close = if i == 79 { 1230.0 } else { [1201.05, 1198.95][i % 2] };
+            stock = stock.bar(day, [1200.0, close + 2.0, close - 10.0, close, if i == 79 { 6e9 } else { 1e9 }, 1e12]);
+        }
+        market = market.stock(stock);
+    }
+    let store = market.build();
+    let clock = format!("{} pre_market", days[80]);
+    let mut args = json!({"max_results": 20});
+    let mut codes: Vec<String> = vec![];
+    loop {
+        let page = call(&store, &clock, "screen_behavioral_cycle", args.clone());
+        assert!(page.to_string().chars().count() < RESULT_LIMIT);
+        assert_eq!((&page["matched_size"], &page["complete"]), (&json!(50), &json!(false)));
+        codes.extend(column(&page, "candidates", "code"));
+        match page["next_cursor"].as_str() {
+            Some(cursor) => args["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(codes.len(), 50);
+    assert!(codes.windows(2).all(|w| w[0] < w[1]), "equal scores are in the order of visible codes");
 }
 
 #[test]
