@@ -69,6 +69,9 @@ pub(crate) struct RunOptions {
     /// Keep cassette, trajectory and summary in this new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    /// Go on with the killed run in the --record folder; give the other options as they were.
+    #[arg(long, requires = "record")]
+    pub(crate) resume: bool,
     /// What is hidden from the agent.
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) mask: MaskChoice,

@@ -1,4 +1,5 @@
-//! The `traderharness` command. It reads arguments, opens files, shows progress and prints; every rule lives in the crates below it.
+//! The `traderharness` command. It reads arguments, opens files, shows progress and prints. It holds no
+//! rule of a market or a contract: those live in the crates below it.
 //!
 //! Exit codes: 0 done, 1 a check found something (a replay that differs, a faulty dataset), 2 bad input (arguments, card, script),
 //! 3 the environment (missing or unreadable files, a full disk), 4 a run that stopped before its end.

@@ -17,10 +17,10 @@ pub(crate) struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Makes a new file; an existing one is an error.
-    pub(crate) fn create(path: &Path) -> Result<Self, Fault> {
+    /// Starts the file. One of an interrupted run is written anew: the run is played again from its first day and gives the same events.
+    pub(crate) fn start(path: &Path) -> Result<Self, Fault> {
         let file =
-            OpenOptions::new().append(true).create_new(true).open(path).map_err(|e| {
+            OpenOptions::new().write(true).create(true).truncate(true).open(path).map_err(|e| {
                 Fault::new(Class::Environment, e).context(format!("memory file `{}` cannot be made", path.display()))
             })?;
         Ok(Self { file, length: 0, torn: false })

@@ -4,13 +4,15 @@ use crate::args::RunOptions;
 use crate::fault::{Class, Fault, Outcome, read_text, read_value};
 use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_whole};
 use crate::memory::MemoryFile;
+use crate::replay::player;
 use crate::report::{Printer, print, summary_text};
 use crate::source;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use traderharness_harness::model::{ModelClient, ModelError, RecordingClient, ScriptedClient};
+use traderharness_harness::model::{ModelClient, ModelError, ScriptedClient};
+use traderharness_harness::resume::{ResumingClient, ResumingJournal};
 use traderharness_harness::run::{CONTRACT_VERSION, Observer, RunError, RunSettings, RunSummary, Silent};
 use traderharness_harness::script::Script;
 use traderharness_harness::session::{Journal, NoJournal};
@@ -18,7 +20,7 @@ use traderharness_harness::{Card, Session, SessionConfig, Toolbox};
 use traderharness_ingest::Dataset;
 use traderharness_market::{Day, Mask, Store};
 use traderharness_replay::trajectory::RunStart;
-use traderharness_replay::{Fingerprint, Meta, Recorder, Trajectory};
+use traderharness_replay::{Fingerprint, Meta, Player, Record, Recorder, RecordingError, Trajectory};
 use traderharness_tools_exec::memory::{Memory, MemorySink, NoSink};
 
 pub(crate) fn run(options: &RunOptions) -> Outcome {
@@ -29,12 +31,18 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     };
     let script = Script::from_value(read_value("script", &options.script)?)
         .map_err(|e| Fault::new(Class::Input, e).context(format!("script `{}`", options.script.display())))?;
-    let key = match &options.mask_key {
-        Some(path) => parse_key(&read_text("mask key", path)?)?,
-        None => new_key()?,
+    let folder = match options.record.as_deref() {
+        Some(path) if options.resume => Some(RunFolder::interrupted(path)?),
+        Some(path) => Some(RunFolder::create(path)?),
+        None => None,
+    };
+    let kept = folder.as_ref().filter(|_| options.resume).map(RunFolder::read_private).transpose()?.flatten();
+    let key = match (&options.mask_key, kept) {
+        (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
+        (None, Some(private)) => parse_key(&private.mask_key)?,
+        (None, None) => new_key()?,
     };
     let (mask_dates, mask_entities) = Manifest::hides(options.mask);
-    let folder = options.record.as_deref().map(RunFolder::create).transpose()?;
     let dataset = source::open(options.data.as_deref(), options.json)?;
     let mut manifest = Manifest {
         card,
@@ -58,21 +66,13 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         Some(folder) => {
             folder.keep_private(&Private { mask_key: hex(&key), data: absolute(options.data.as_deref()) })?;
             let meta = world.meta(&manifest, &model);
-            let start = RunStart {
-                contract_version: meta.contract_version.clone(),
-                model: meta.model.clone(),
-                dataset: meta.dataset.clone().unwrap_or_default(),
-                synthetic: meta.synthetic,
-                run: meta.extra.clone(),
-                ..RunStart::default()
-            };
-            let journal = Trajectory::create(folder.trajectory(), start).map_err(|e| Fault::new(Class::Environment, e))?;
-            let recorder = Recorder::create(folder.cassette(), meta).map_err(|e| Fault::new(Class::Environment, e))?;
-            let mut client = RecordingClient::new(client, recorder);
-            let memory = Box::new(MemoryFile::create(&folder.memory())?);
-            let summary = world.play_keeping(Box::new(journal), memory, &mut client, &days, &model, observer)?;
-            client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
+            let memory = Box::new(MemoryFile::start(&folder.memory())?);
+            let (journal, player, recorder) = folder.open(&meta)?;
+            let mut client = ResumingClient::new(player, client, recorder);
+            let summary = world.play_keeping(journal, memory, &mut client, &days, &model, observer)?;
+            // The cassette is finished last: a folder with a finished cassette is whole.
             write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes(), false)?;
+            client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
             summary
         }
     };
@@ -228,6 +228,70 @@ impl RunFolder {
         Ok(Self { path: path.to_path_buf() })
     }
 
+    /// The folder of a run that was killed.
+    fn interrupted(path: &Path) -> Result<Self, Fault> {
+        let folder = Self { path: path.to_path_buf() };
+        if folder.cassette().exists() {
+            return Err(Fault::text(Class::Input, format!("the run in `{}` is finished", path.display()))
+                .hint(format!("look at it with: traderharness replay {} --show", path.display())));
+        }
+        if !path.is_dir() {
+            return Err(Fault::text(Class::Input, format!("there is no run in `{}`", path.display()))
+                .hint("leave --resume out to start one"));
+        }
+        Ok(folder)
+    }
+
+    /// Opens trajectory and cassette, new or where they were cut. The player answers what was already asked.
+    fn open(&self, meta: &Meta) -> Result<(Box<dyn Journal>, Option<Player>, Recorder), Fault> {
+        let fault = |e: RecordingError| Fault::new(Class::Environment, e);
+        let start = RunStart {
+            contract_version: meta.contract_version.clone(),
+            model: meta.model.clone(),
+            dataset: meta.dataset.clone().unwrap_or_default(),
+            synthetic: meta.synthetic,
+            run: meta.extra.clone(),
+            ..RunStart::default()
+        };
+        let interrupted = match Recorder::resume(self.cassette()) {
+            Ok((recorder, cassette)) => Some((recorder, cassette)),
+            // Killed before its first line was whole: nothing was asked yet.
+            Err(RecordingError::Empty { .. }) => None,
+            Err(RecordingError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+            Err(e) => return Err(fault(e)),
+        };
+        let Some((recorder, cassette)) = interrupted else {
+            for leftover in [traderharness_replay::partial_path(&self.cassette()), self.trajectory()] {
+                if leftover.exists() {
+                    std::fs::remove_file(&leftover).map_err(|e| {
+                        Fault::new(Class::Environment, e).context(format!("`{}` cannot be removed", leftover.display()))
+                    })?;
+                }
+            }
+            let recorder = Recorder::create(self.cassette(), meta.clone()).map_err(fault)?;
+            let journal = Trajectory::create(self.trajectory(), start).map_err(fault)?;
+            return Ok((Box::new(journal), None, recorder));
+        };
+        let recorded = cassette.meta().map(|m| &m.extra);
+        if recorded != Some(&meta.extra) || cassette.meta().map(|m| &m.dataset) != Some(&meta.dataset) {
+            return Err(Fault::text(
+                Class::Input,
+                "the options are not those of the interrupted run (card, window, masks, dataset)",
+            )
+            .hint("repeat the command of the run and add --resume"));
+        }
+        let journal: Box<dyn Journal> = if self.trajectory().exists() {
+            let (mut trajectory, entries) = Trajectory::resume(self.trajectory()).map_err(fault)?;
+            if entries.is_empty() {
+                Trajectory::append(&mut trajectory, Record::RunStart(start)).map_err(fault)?;
+            }
+            Box::new(ResumingJournal::new(trajectory, entries))
+        } else {
+            Box::new(Trajectory::create(self.trajectory(), start).map_err(fault)?)
+        };
+        Ok((journal, Some(player(cassette)?), recorder))
+    }
+
     /// The folder a recording was read from: the argument itself, or the folder of a cassette file.
     pub(crate) fn of(path: &Path) -> Self {
         let path = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
@@ -244,7 +308,7 @@ impl RunFolder {
 
     /// What the agent remembered, with real days.
     fn memory(&self) -> PathBuf {
-        self.path.join("memory.jsonl")
+        self.path.join("private").join("memory.jsonl")
     }
 
     fn summary(&self) -> PathBuf {

@@ -14,6 +14,7 @@
 //! | [`prompt`] | the system prompt and the phase protocol message |
 //! | [`model`] | model clients: the trait, scripted, recording, replaying |
 //! | [`script`] | turns of a scripted model |
+//! | [`resume`] | going on with a run that was killed |
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -25,6 +26,7 @@ pub mod memory;
 pub mod model;
 pub mod phase;
 pub mod prompt;
+pub mod resume;
 pub mod run;
 pub mod script;
 pub mod session;

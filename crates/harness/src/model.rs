@@ -43,50 +43,47 @@ pub trait ModelClient: Send {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError>;
 }
 
-/// Plays a resolved [`Script`].
+/// Plays a resolved [`Script`]. Its answer depends on the request and the turn alone, so an interrupted run can go on with a new client.
 #[derive(Debug, Clone)]
 pub struct ScriptedClient {
     script: Script,
-    calls: u64,
 }
 
 impl ScriptedClient {
     /// A client over a script whose codes are resolved.
     pub const fn new(script: Script) -> Self {
-        Self { script, calls: 0 }
-    }
-
-    fn call(&mut self, tool: &str, arguments: String) -> ToolCall {
-        self.calls += 1;
-        ToolCall::new(format!("call-{:05}", self.calls), tool, arguments)
+        Self { script }
     }
 }
 
 #[async_trait]
 impl ModelClient for ScriptedClient {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
-        if let Some(scripted) = self.script.turn(turn.day_index, turn.point, turn.iteration as usize).cloned() {
+        // Ids are unique in the conversation, which is one day.
+        let id = |n: usize| format!("{}-{}-{}", turn.point, turn.iteration + 1, n + 1);
+        if let Some(scripted) = self.script.turn(turn.day_index, turn.point, turn.iteration as usize) {
             let calls: Vec<ToolCall> = scripted
                 .calls
-                .into_iter()
-                .map(|c| {
-                    let text = c.raw.unwrap_or_else(|| c.args.unwrap_or_else(|| json!({})).to_string());
-                    self.call(&c.tool, text)
+                .iter()
+                .enumerate()
+                .map(|(n, c)| {
+                    let text = c.raw.clone().unwrap_or_else(|| c.args.clone().unwrap_or_else(|| json!({})).to_string());
+                    ToolCall::new(id(n), &c.tool, text)
                 })
                 .collect();
-            return Ok(Response::new(Message::assistant(scripted.say, &calls)));
+            return Ok(Response::new(Message::assistant(&scripted.say, &calls)));
         }
         if self.script.otherwise == Otherwise::Stop {
             return Err(ScriptError::Ended { day: turn.day_index as usize + 1, point: turn.point.to_string() }.into());
         }
-        let call = if turn.point == DecisionPoint::Close2 {
-            self.call("finish_day", json!({ "summary": "No further action." }).to_string())
+        let (tool, args) = if turn.point == DecisionPoint::Close2 {
+            ("finish_day", json!({ "summary": "No further action." }))
         } else if offers(request, "complete_phase") {
-            self.call("complete_phase", json!({ "decision": "monitor", "summary": "No further action." }).to_string())
+            ("complete_phase", json!({ "decision": "monitor", "summary": "No further action." }))
         } else {
             return Ok(Response::new(Message::assistant("No further action.", &[])));
         };
-        Ok(Response::new(Message::assistant("", &[call])))
+        Ok(Response::new(Message::assistant("", &[ToolCall::new(id(0), tool, args.to_string())])))
     }
 }
 

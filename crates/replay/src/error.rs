@@ -60,6 +60,12 @@ pub enum RecordingError {
         /// The unfinished file.
         partial: PathBuf,
     },
+    /// A run that is played again left its own record.
+    #[error("the interrupted record and the run disagree: {what}; the data, the card or the program changed, so this run cannot go on")]
+    Diverged {
+        /// What came instead.
+        what: String,
+    },
     /// The content does not have the digest that the file states for it.
     #[error("{}, {place}: {part} does not have its recorded digest {expected}; the file was changed after it was recorded", path.display())]
     Changed {

@@ -5,4 +5,5 @@ mod command;
 mod demo;
 mod determinism;
 mod readme;
+mod resume;
 mod runs;

@@ -3,6 +3,9 @@
 mod cards;
 mod dispatch;
 mod fixture;
+mod memory;
+mod memory_peer;
 mod phases;
 mod recording;
 mod scripts;
+mod watchlist;

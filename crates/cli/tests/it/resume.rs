@@ -1,0 +1,122 @@
+//! Killed at any moment, a run goes on without a lost record or a second order and ends with the bytes of an uninterrupted one
+//! (complaint OR-13, DESIGN rule 8).
+
+use crate::command::{command, ran, repo, text};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const FILES: [&str; 4] = ["cassette.jsonl", "trajectory.jsonl", "summary.json", "private/memory.jsonl"];
+
+/// Trades on most days, so that a second order would show.
+fn script(folder: &Path) -> PathBuf {
+    let day = r#"  - pre_market:
+      - calls: [{tool: get_portfolio, args: {}}, {tool: get_kline, args: {stock_code: $000338}}]
+      - calls: [{tool: complete_phase, args: {decision: ready, summary: look}}]
+    open_1:
+      - calls: [{tool: place_order, args: {action: ACTION, stock_code: $000338, quantity: QUANTITY, reasoning: test}}]
+      - calls: [{tool: complete_phase, args: {decision: monitor, summary: done, abandon_error_codes: [position_weight_limit, insufficient_cash]}}]
+"#;
+    let mut body = String::from("schema: 1\ndays:\n");
+    for n in 0..40 {
+        let (action, quantity) = if n % 2 == 0 { ("buy", "1000") } else { ("sell", "0") };
+        body.push_str(&day.replace("ACTION", action).replace("QUANTITY", quantity));
+    }
+    let path = folder.join("script.yaml");
+    std::fs::write(&path, body).unwrap();
+    path
+}
+
+fn args<'a>(script: &'a Path, record: &'a Path, key: &'a Path) -> Vec<&'a str> {
+    vec![
+        "run",
+        "--script",
+        text(script),
+        "--mask-key",
+        text(key),
+        "--start",
+        "2019-11-05",
+        "--end",
+        "2019-12-10",
+        "--record",
+        text(record),
+        "--json",
+    ]
+}
+
+fn bytes(record: &Path) -> Vec<Vec<u8>> {
+    FILES.iter().map(|file| std::fs::read(record.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))).collect()
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let whole = folder.path().join("whole");
+    let started = Instant::now();
+    let made = ran(command(&args(&script, &whole, &key)).output().unwrap());
+    let length = started.elapsed();
+    assert_eq!(made.code, 0, "{}", made.err);
+    let expected = bytes(&whole);
+    let fills = String::from_utf8_lossy(&expected[1]).matches("\"type\":\"fill\"").count();
+    assert!(fills > 15, "{fills} fills");
+
+    let rounds: u32 = if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 100 } else { 3 };
+    let mut interrupted = 0;
+    for round in 0..rounds {
+        let record = folder.path().join(format!("killed-{round}"));
+        let mut resume = false;
+        // Kill each run up to twice, spread over its length, then let it end.
+        for cut in [round + 1, rounds - round] {
+            let mut line = args(&script, &record, &key);
+            if resume {
+                line.push("--resume");
+            }
+            let mut child =
+                command(&line).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+            let until = Instant::now() + length * cut / (rounds + 1);
+            while Instant::now() < until && child.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            resume = record.is_dir();
+        }
+        if !record.join("cassette.jsonl").exists() {
+            interrupted += 1;
+            let mut line = args(&script, &record, &key);
+            if resume {
+                line.push("--resume");
+            }
+            let ended = ran(command(&line).output().unwrap());
+            assert_eq!(ended.code, 0, "round {round}: {}", ended.err);
+        }
+        for (file, (got, wanted)) in FILES.iter().zip(bytes(&record).iter().zip(&expected)) {
+            assert!(got == wanted, "round {round}: {file} differs from the uninterrupted run");
+        }
+    }
+    assert!(interrupted * 2 >= rounds, "only {interrupted} of {rounds} runs were cut before their end");
+    assert!(length < Duration::from_secs(60));
+}
+
+#[test]
+fn resume_refuses_what_is_not_that_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let record = folder.path().join("run");
+    let go = |extra: &[&str], end: &str| {
+        let mut line = args(&script, &record, &key);
+        line[8] = end;
+        line.extend_from_slice(extra);
+        ran(command(&line).output().unwrap())
+    };
+    let none = go(&["--resume"], "2019-11-06");
+    assert_eq!((none.code, none.err.contains("there is no run")), (2, true), "{}", none.err);
+    assert_eq!(go(&[], "2019-11-06").code, 0);
+    let finished = go(&["--resume"], "2019-11-06");
+    assert_eq!((finished.code, finished.err.contains("is finished")), (2, true), "{}", finished.err);
+    // The same folder, cut back to an unfinished state, with another window.
+    std::fs::rename(record.join("cassette.jsonl"), record.join("cassette.jsonl.partial")).unwrap();
+    let other = go(&["--resume"], "2019-11-07");
+    assert_eq!((other.code, other.err.contains("not those of the interrupted run")), (2, true), "{}", other.err);
+    assert_eq!(go(&["--resume"], "2019-11-06").code, 0);
+}

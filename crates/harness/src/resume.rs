@@ -1,0 +1,74 @@
+//! Going on with a run that was killed: it is played again from its first day, the recorded answers stand in for the model, every
+//! record that is already kept must come out the same, and only what is new is written. So nothing is lost and no order is placed twice:
+//! the account is rebuilt by the same calls that built it.
+
+use crate::model::{ModelClient, ModelError, Turn};
+use crate::session::Journal;
+use async_trait::async_trait;
+use std::collections::VecDeque;
+use traderharness_replay::cassette::DEFAULT_SCOPE;
+use traderharness_replay::trajectory::Entry;
+use traderharness_replay::{Player, Record, Recorder, RecordingError, Request, Response, Trajectory};
+
+/// A trajectory that already holds the first part of the run.
+#[derive(Debug)]
+pub struct ResumingJournal {
+    kept: VecDeque<Record>,
+    trajectory: Trajectory,
+    fault: Option<String>,
+}
+
+impl ResumingJournal {
+    /// A journal over an interrupted trajectory and what it holds. The reason a run stopped for is not part of the run and is passed over.
+    pub fn new(trajectory: Trajectory, entries: Vec<Entry>) -> Self {
+        let kept =
+            entries.into_iter().map(|e| e.record).filter(|r| !matches!(r, Record::RunStart(_) | Record::Error { .. })).collect();
+        Self { kept, trajectory, fault: None }
+    }
+}
+
+impl Journal for ResumingJournal {
+    fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        match self.kept.pop_front() {
+            None if self.fault.is_none() => Journal::append(&mut self.trajectory, record),
+            Some(kept) if kept == record => Ok(()),
+            // Once the run has left its record, nothing more of it may be written.
+            _ => {
+                let fault = self.fault.get_or_insert_with(|| format!("the run now gives {record:?}")).clone();
+                Err(RecordingError::Diverged { what: fault.chars().take(300).collect() })
+            }
+        }
+    }
+}
+
+/// Answers from the interrupted recording as far as it goes, then from the model, whose answers are recorded.
+#[derive(Debug)]
+pub struct ResumingClient<C> {
+    player: Option<Player>,
+    inner: C,
+    recorder: Recorder,
+}
+
+impl<C> ResumingClient<C> {
+    /// A client over what [`Recorder::resume`] gave back; `None` for a run that starts.
+    pub const fn new(player: Option<Player>, inner: C, recorder: Recorder) -> Self {
+        Self { player, inner, recorder }
+    }
+
+    /// The recorder, to finish the file.
+    pub fn into_recorder(self) -> Recorder {
+        self.recorder
+    }
+}
+
+#[async_trait]
+impl<C: ModelClient> ModelClient for ResumingClient<C> {
+    async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        if let Some(player) = self.player.as_mut().filter(|p| p.played() < p.total()) {
+            return Ok(player.next(request)?);
+        }
+        let response = self.inner.complete(request, turn).await?;
+        self.recorder.record(DEFAULT_SCOPE, request, &response)?;
+        Ok(response)
+    }
+}
