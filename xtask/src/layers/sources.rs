@@ -1,6 +1,6 @@
-//! Root files of crates: they say what the crate does not know, and those of the pure crates deny the bans of `clippy.toml`.
+//! Root files of crates: they say what the crate does not know, and those that must not touch the host deny the bans of `clippy.toml`.
 
-use super::table::PURE;
+use super::table::DENYING;
 use super::workspace::Workspace;
 use crate::finding::Finding;
 use anyhow::Context as _;
@@ -20,7 +20,7 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
         let place = format!("{}/{}", package.folder, root_file.to_string_lossy().replace('\\', "/"));
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {place}"))?;
         findings.extend(says_its_limits(&place, &text));
-        if PURE.contains(&package.short()) {
+        if DENYING.contains(&package.short()) {
             findings.extend(denies_the_bans(&place, &text));
         }
     }
@@ -55,7 +55,7 @@ fn denies_the_bans(place: &str, text: &str) -> Vec<Finding> {
     let attributes: String =
         text.lines().map(str::trim).filter(|line| line.starts_with("#![deny(") || line.starts_with("#![forbid(")).collect();
     let missing = DENIED.iter().filter(|lint| !attributes.contains(*lint));
-    missing.map(|lint| Finding::new("bans", place, format!("a pure crate has `#![deny({lint})]` in its root file"))).collect()
+    missing.map(|lint| Finding::new("bans", place, format!("this crate must have `#![deny({lint})]` in its root file"))).collect()
 }
 
 #[cfg(test)]

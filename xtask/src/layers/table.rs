@@ -62,7 +62,11 @@ pub(crate) const ROWS: &[Row] = &[
     row("tests", ALL),
 ];
 
-/// Crates that see the market or the contract and nothing of the host. Their root file must deny the bans of `clippy.toml`.
+/// Crates whose root file must deny the bans of `clippy.toml`: the pure ones, and the harness, which gets files and time from its
+/// host. `ingest`, `replay` and the command are the seams that open files.
+pub(crate) const DENYING: &[&str] = &["contract", "market", "tools-market", "tools-exec", "harness"];
+
+/// Crates that see the market or the contract and nothing of the host.
 pub(crate) const PURE: &[&str] = &["contract", "market", "tools-market", "tools-exec"];
 
 /// External crates that some packages must not be able to reach, however long the path.
