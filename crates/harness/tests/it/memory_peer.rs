@@ -170,7 +170,7 @@ impl<'a> Play<'a> {
                 return Unexplained(format!("{field}: {theirs}, ours {}", b[field]));
             }
         }
-        if self.ours(&theirs["candidate_memories"]) != b["candidate_memories"] {
+        if !theirs["candidate_memories"].is_null() && self.ours(&theirs["candidate_memories"]) != b["candidate_memories"] {
             return Unexplained(format!("candidates: {}, ours {}", theirs["candidate_memories"], b["candidate_memories"]));
         }
         let as_set = |value: &Value| -> std::collections::BTreeSet<String> {
@@ -266,6 +266,11 @@ impl<'a> Play<'a> {
             }
             let future = ["open_1", "close_1"].contains(&point);
             if future && (theirs["price"] != ours["price"] || theirs["change_pct"] != ours["change_pct"]) {
+                let view = self.session.view();
+                let sec = self.session.mask().resolve(ours["stock_code"].as_str().unwrap()).unwrap();
+                if ours["price"] != json!(view.mark(sec).unwrap().price.to_f64()) {
+                    return Unexplained(format!("{} is not the last visible bar", ours["price"]));
+                }
                 for field in ["price", "close", "change_pct"] {
                     theirs[field] = ours[field].clone();
                 }
