@@ -590,7 +590,8 @@ fn differential_on_the_synthetic_set() {
     let codes: BTreeMap<String, String> = codes.map(|(real, alias)| (alias.as_str().unwrap().to_owned(), real.clone())).collect();
     let market = Market::load(&peer.join("dataset"), codes);
     let mut counts = Counts::default();
-    let (mut asked, mut described): (BTreeMap<(String, String), Vec<String>>, Vec<String>) = Default::default();
+    let mut asked: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut described: Vec<String> = vec![];
     for line in lines(&peer.join("vectors/market.jsonl")) {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let Some(tool) = TOOLS.iter().find(|t| line["tool"] == **t) else { continue };

@@ -233,7 +233,7 @@ fn stage(shape: impl Fn(usize) -> (f64, f64, f64, f64)) -> Value {
 
 #[test]
 fn stages_follow_their_rules() {
-    let quiet = |i: usize| (10.2, 9.8, if i % 2 == 0 { 10.05 } else { 9.95 }, 1000.0);
+    let quiet = |i: usize| (10.2, 9.8, [10.05, 9.95][i % 2], 1000.0);
     let markup = stage(|i| if i >= 78 { (11.0, 10.2, 10.9 + (i as f64 - 78.0) / 100.0, 3000.0) } else { quiet(i) });
     assert_eq!(markup["stage"], Value::Null, "the day before had set the high: {markup}");
     let markup = stage(|i| if i == 79 { (11.0, 10.2, 10.9, 6000.0) } else { quiet(i) });
