@@ -2,13 +2,15 @@
 //! `cargo run --release -p traderharness-ingest --example load_times -- 5400 250 5`
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
+use std::sync::Mutex;
 use std::time::Instant;
-use traderharness_ingest::{GenerateConfig, IngestError, LoadOptions, build_cache, generate, load, quiet};
+use traderharness_ingest::{GenerateConfig, IngestError, LoadOptions, Progress, build_cache, generate, load, quiet};
 
 fn main() -> Result<(), IngestError> {
     let sizes: Vec<u32> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let size = |i: usize, otherwise: u32| sizes.get(i).copied().unwrap_or(otherwise);
-    let config = GenerateConfig { stocks: size(0, 300), days: size(1, 250), minute_days: size(2, 5), ..GenerateConfig::default() };
+    let config =
+        GenerateConfig { stocks: size(0, 300), days: size(1, 250), minute_days: size(2, 5), ..GenerateConfig::default() };
     let fail = |source| IngestError::Io { action: "create", path: "temporary directory".into(), source };
     let dir = tempfile::tempdir().map_err(fail)?;
     let (data, cache) = (dir.path().join("data"), dir.path().join("data.thc"));
@@ -16,11 +18,23 @@ fn main() -> Result<(), IngestError> {
 
     let start = Instant::now();
     let made = generate(&config, &data, &quiet)?;
-    println!("generate    {:>8.3} s  {} daily, {} 5-minute rows", start.elapsed().as_secs_f64(), made.daily_rows, made.minute_rows);
+    println!(
+        "generate    {:>8.3} s  {} daily, {} 5-minute rows",
+        start.elapsed().as_secs_f64(),
+        made.daily_rows,
+        made.minute_rows
+    );
     memory("after generate");
     let start = Instant::now();
-    let dataset = load(&data, &options, &quiet)?;
+    let stages = Mutex::new(Vec::new());
+    let stage = |p: Progress| {
+        if let Ok(mut stages) = stages.lock() {
+            stages.push(format!("{:.3} {}", start.elapsed().as_secs_f64(), p.stage));
+        }
+    };
+    let dataset = load(&data, &options, &stage)?;
     println!("load        {:>8.3} s", start.elapsed().as_secs_f64());
+    println!("stages      {}", stages.into_inner().unwrap_or_default().join(", "));
     memory("after load");
     let digest = dataset.report.digest.clone();
     println!("{}", dataset.report);

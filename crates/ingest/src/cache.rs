@@ -4,8 +4,9 @@
 //! then the columns. Every column carries its SHA-256, and the digest of the dataset is computed again from them, so a cache that
 //! loads is the dataset it was made from. Reading trusts nothing: every offset, length, order and value is checked.
 
-use crate::canon::{self, Decoder, Owned};
+use crate::canon;
 use crate::civil;
+use crate::decode::{Decoder, Owned, PIECE};
 use crate::error::IngestError;
 use crate::load::{Dataset, LoadOptions, OnProgress, load_parts};
 use crate::metadata::basis_name;
@@ -94,7 +95,12 @@ pub fn write_cache(parts: &StoreParts, report: &DatasetReport, path: &Path) -> R
     let fail = |source: std::io::Error| IngestError::Io { action: "write", path: path.to_owned(), source };
     let text = serde_json::to_vec(&header).map_err(|e| fail(e.into()))?;
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temp = tempfile::Builder::new().prefix(".thc-").tempfile_in(dir).map_err(fail)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".thc-");
+    // Like any new file; a temporary one is for its owner only unless told otherwise.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut temp = builder.tempfile_in(dir).map_err(fail)?;
     {
         let mut out = BufWriter::with_capacity(1 << 20, temp.as_file_mut());
         out.write_all(&MAGIC).map_err(fail)?;
@@ -153,7 +159,7 @@ pub(crate) fn read_cache(path: &Path) -> Result<(StoreParts, DatasetReport), Ing
         "forward_adjusted" => PriceBasis::ForwardAdjusted,
         other => return Err(damaged(format!("price basis `{other}` is not known"))),
     };
-    let mut parts = Decoder::new(columns, damaged).parts()?;
+    let mut parts = Decoder::new(columns, &damaged).parts()?;
     verify(&parts).map_err(damaged)?;
     parts.meta = DatasetMeta { name: header.name, synthetic: header.synthetic, prices, digest: header.digest.clone() };
     let report = DatasetReport { digest: header.digest, ..header.report };
@@ -176,16 +182,23 @@ fn read_columns(path: &Path, header: &Header, base: u64, len: u64) -> Result<BTr
         let io = |source: std::io::Error| IngestError::Io { action: "read", path: path.to_owned(), source };
         let mut file = File::open(path).map_err(io)?;
         file.seek(SeekFrom::Start(base + entry.offset)).map_err(io)?;
-        let mut bytes = Vec::with_capacity(entry.bytes as usize);
-        file.take(entry.bytes).read_to_end(&mut bytes).map_err(io)?;
-        if bytes.len() as u64 != entry.bytes {
-            return Err(damaged(format!("column `{}` is cut short", entry.name)));
+        // In pieces that stay in the processor's cache: read, hash, convert.
+        let mut column = Owned::sized(&entry.name, entry.bytes as usize).map_err(damaged)?;
+        let mut hash = Sha256::new();
+        let mut piece = vec![0_u8; PIECE.min(entry.bytes as usize)];
+        let mut left = entry.bytes as usize;
+        while left > 0 {
+            let now = &mut piece[..left.min(PIECE)];
+            file.read_exact(now).map_err(io)?;
+            hash.update(&now);
+            column.extend(now);
+            left -= now.len();
         }
-        let sha: [u8; 32] = Sha256::digest(&bytes).into();
+        let sha: [u8; 32] = hash.finalize().into();
         if canon::hex(&sha) != entry.sha256 {
             return Err(damaged(format!("the digest of column `{}` does not match", entry.name)));
         }
-        Ok((canon::convert(&entry.name, bytes).map_err(damaged)?, sha))
+        Ok((column, sha))
     };
     let results: Vec<_> = header.columns.par_iter().map(read).collect();
     let mut columns = BTreeMap::new();

@@ -10,6 +10,7 @@ mod canon;
 mod civil;
 mod column;
 mod cross;
+mod decode;
 mod error;
 mod generate;
 mod layout;

@@ -176,7 +176,8 @@ pub(crate) fn assemble(
     let minute = if layout.minute.is_empty() {
         None
     } else {
-        settle(bars::read(Shape::Minute, &layout.minute, Some(&numbers), options), fail)?
+        let universe = daily.is_some().then_some(numbers.as_slice());
+        settle(bars::read(Shape::Minute, &layout.minute, universe, options), fail)?
     };
     step(2, "index bars");
     let index = match &layout.index {
@@ -207,7 +208,7 @@ pub(crate) fn assemble(
         bar_faults.minute.extend(minute_faults.into_faults());
     }
     let usable = daily.as_ref().is_some_and(|d| !d.columns.day.is_empty());
-    let mut bar_table = |table: Option<BarTable>, shape: Shape, extra: Vec<Fault>| -> Option<BarTable> {
+    let mut bar_table = |table: Option<BarTable>, shape: Shape, found: bool, extra: Vec<Fault>| -> Option<BarTable> {
         let mut table = table;
         match &mut table {
             Some(table) => {
@@ -215,20 +216,23 @@ pub(crate) fn assemble(
                 faults.extend(std::mem::replace(&mut table.faults, Faults::new(shape.table())).into_faults());
                 faults.extend(extra);
             }
+            // One that is there but unreadable has its own fault.
+            None if found => reports.push(TableReport { table: shape.table().to_owned(), ..TableReport::default() }),
             None => missing(shape.table(), &mut reports, faults),
         }
         table
     };
-    if let Some(table) = bar_table(daily, Shape::Daily, bar_faults.daily) {
+    if let Some(table) = bar_table(daily, Shape::Daily, true, bar_faults.daily) {
         parts.daily = table.columns;
         parts.daily_offsets = table.offsets;
     }
     parts.minute_offsets = vec![0; codes.len() + 1];
-    if let Some(table) = bar_table(minute, Shape::Minute, bar_faults.minute) {
+    if let Some(table) = bar_table(minute, Shape::Minute, !layout.minute.is_empty(), bar_faults.minute) {
         parts.minute = table.columns;
         parts.minute_offsets = table.offsets;
     }
-    parts.index = bar_table(index, Shape::Index, Vec::new()).map(|t| t.columns).filter(|c| !c.day.is_empty());
+    parts.index =
+        bar_table(index, Shape::Index, layout.index.is_some(), Vec::new()).map(|t| t.columns).filter(|c| !c.day.is_empty());
 
     let mut side = Side { options, reports: &mut reports, faults, fail };
     step(4, "news");

@@ -68,6 +68,7 @@ pub enum FaultKind {
     UndatedAnnouncement,
     UnpublishedReport,
     UnpublishedSegment,
+    PublishedBeforePeriodEnd,
     UnreadableDate,
     NoExDate,
     ImplausibleRatio,
@@ -108,6 +109,7 @@ impl FaultKind {
             | Self::UndatedAnnouncement
             | Self::UnpublishedReport
             | Self::UnpublishedSegment
+            | Self::PublishedBeforePeriodEnd
             | Self::UnreadableDate => Severity::Warning,
             Self::OutsideUniverse
             | Self::OtherIndex
@@ -162,6 +164,7 @@ impl FaultKind {
             Self::UndatedAnnouncement => "announcements without a time; left out, because nobody can say when they were known",
             Self::UnpublishedReport => "reports without a publication date; never visible",
             Self::UnpublishedSegment => "segment rows without a publication date; never visible",
+            Self::PublishedBeforePeriodEnd => "rows published on or before the last day of their own period; never visible",
             Self::UnreadableDate => "dates that cannot be read; treated as missing",
             Self::NoExDate => "dividend plans without an ex-date; never take effect",
             Self::ImplausibleRatio => "dividend rows with a negative or infinite ratio; left out",
@@ -193,7 +196,7 @@ pub struct Fault {
 pub struct TableReport {
     /// File or directory name in the layout.
     pub table: String,
-    /// False when the dataset has no such table.
+    /// False when the dataset has no such table, or one that cannot be read.
     pub present: bool,
     /// Files read.
     pub files: usize,
@@ -244,7 +247,7 @@ impl DatasetReport {
         self.faults.iter().map(|f| f.severity).max()
     }
 
-    /// Tables the dataset does not have.
+    /// Tables the dataset does not have, unreadable ones included.
     pub fn missing_tables(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().filter(|t| !t.present).map(|t| t.table.as_str())
     }
@@ -280,7 +283,8 @@ impl fmt::Display for DatasetReport {
         writeln!(f, "{:<26}{:>11}{:>11}{:>8}{:>7}  range", "table", "rows", "kept", "codes", "days")?;
         for table in &self.tables {
             if !table.present {
-                writeln!(f, "{:<26}{:>11}", table.table, "missing")?;
+                let broken = self.faults.iter().any(|f| f.kind == FaultKind::UnreadableTable && f.table == table.table);
+                writeln!(f, "{:<26}{:>11}", table.table, if broken { "unreadable" } else { "missing" })?;
                 continue;
             }
             let range = match (&table.first, &table.last) {

@@ -66,8 +66,10 @@ impl Company {
     }
 }
 
-/// Boards and their shares of the market in percent, with the number blocks their codes are taken from, in order.
-const BOARDS: [(Board, i64, &[(u32, u32)]); 5] = [
+/// A board, its share of the market in percent, and the blocks (first number, length) its codes are taken from, in order.
+type BoardShare = (Board, i64, &'static [(u32, u32)]);
+
+const BOARDS: [BoardShare; 5] = [
     (Board::ShMain, 31, &[(600_000, 1_000), (601_000, 1_000), (603_000, 1_000), (605_000, 1_000)]),
     (Board::SzMain, 28, &[(1, 999), (1_000, 1_000), (2_000, 1_000), (3_000, 1_000)]),
     (Board::ChiNext, 25, &[(300_000, 1_000), (301_000, 1_000), (302_000, 1_000)]),

@@ -9,6 +9,7 @@ mod intraday;
 mod news;
 mod path;
 mod random;
+mod schemas;
 mod tables;
 
 use crate::civil;
@@ -147,7 +148,9 @@ pub fn generate(config: &GenerateConfig, out_dir: &Path, progress: OnProgress<'_
     let parent = out_dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(io("create", parent))?;
     let temp = tempfile::Builder::new().prefix(".generate-").tempdir_in(parent).map_err(io("create", parent))?;
-    let root = temp.path().to_owned();
+    // A directory inside, because the temporary one is open to its owner only.
+    let root = temp.path().join("data");
+    std::fs::create_dir(&root).map_err(io("create", &root))?;
     let open = |name: &str| -> Result<BufWriter<File>, IngestError> {
         let path = root.join(name);
         if let Some(dir) = path.parent() {
@@ -166,8 +169,7 @@ pub fn generate(config: &GenerateConfig, out_dir: &Path, progress: OnProgress<'_
     if out_dir.is_dir() {
         std::fs::remove_dir(out_dir).map_err(io("replace", out_dir))?;
     }
-    let kept = temp.keep();
-    std::fs::rename(&kept, out_dir).map_err(io("create", out_dir))?;
+    std::fs::rename(&root, out_dir).map_err(io("create", out_dir))?;
     Ok(made)
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Story {
     pub(crate) gaps: Vec<std::ops::Range<usize>>,
     /// Shares outstanding after each bar.
     pub(crate) shares: Vec<i64>,
-    /// Share of the market's moves it follows, in permille.
+    /// Close before the first day, in cents.
     pub(crate) first_price: i64,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn story(seed: u64, number: u64, company: &Company, days: &[Day], fac
     let mut previous = first_price;
     let mut bars = Vec::with_capacity(days.len());
     let mut outstanding = Vec::with_capacity(days.len());
-    for index in company.first_index..days.len() {
+    for (index, day) in days.iter().enumerate().skip(company.first_index) {
         if gaps.iter().any(|gap| gap.contains(&index)) {
             continue;
         }
@@ -147,7 +147,7 @@ pub(crate) fn story(seed: u64, number: u64, company: &Company, days: &[Day], fac
         }
         let pull = if reference < 250 { 6_000 } else { 0 };
         let drift = factors.market[index] * beta / 1_000 + factors.industries[company.industry][index] + pull;
-        let bar = day_bar(&mut random, company, days[index], index, reference, drift, noise, shares / 1_000_000 * turnover);
+        let bar = day_bar(&mut random, company, *day, index, reference, drift, noise, shares / 1_000_000 * turnover);
         previous = bar.prices[3];
         bars.push(bar);
         outstanding.push(shares);

@@ -6,9 +6,10 @@ use super::intraday::{self, MinuteBar};
 use super::news::Item;
 use super::path::{self, DailyBar, Event, Factors};
 use super::random::Random;
+use super::schemas::{ANNOUNCEMENTS, DAILY, DIVIDENDS, FUNDAMENTALS, INDEX, MINUTE, NEWS, SECURITIES, SEGMENTS, VALUATION};
 use crate::civil::{DAY, EXCHANGE_OFFSET};
 use crate::error::IngestError;
-use crate::table_out::{Columns, Out, OutKind, TableWriter};
+use crate::table_out::{Out, TableWriter};
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use std::io::Write;
@@ -47,103 +48,6 @@ pub(super) fn rows(seed: u64, number: u64, company: &Company, days: &[Day], minu
     let worths = filings::worths(company, &story, &reports, days);
     Rows { company: company.clone(), bars: story.bars, minutes, worths, events: story.events, reports, segments, notices }
 }
-
-use OutKind::{Flag, Float, Integer, Text, Time};
-
-const DAILY: Columns = &[
-    ("stock_code", Text),
-    ("date", Time),
-    ("open", Float),
-    ("high", Float),
-    ("low", Float),
-    ("close", Float),
-    ("volume", Integer),
-    ("amount", Float),
-];
-const MINUTE: Columns = &[
-    ("stock_code", Text),
-    ("date", Time),
-    ("datetime", Time),
-    ("open", Float),
-    ("high", Float),
-    ("low", Float),
-    ("close", Float),
-    ("volume", Integer),
-    ("amount", Float),
-];
-const INDEX: Columns = &[
-    ("date", Time),
-    ("open", Float),
-    ("high", Float),
-    ("low", Float),
-    ("close", Float),
-    ("volume", Integer),
-    ("amount", Float),
-    ("index_code", Text),
-];
-const NEWS: Columns = &[
-    ("id", Integer),
-    ("title", Text),
-    ("content", Text),
-    ("display_time", Time),
-    ("ctime", Integer),
-    ("level", Text),
-    ("tags", Text),
-    ("stock_list", Text),
-];
-const ANNOUNCEMENTS: Columns =
-    &[("stock_code", Text), ("stock_name", Text), ("title", Text), ("announcement_time", Time), ("ann_type", Text)];
-const FUNDAMENTALS: Columns = &[
-    ("stock_code", Text),
-    ("pub_date", Text),
-    ("stat_date", Text),
-    ("roe", Float),
-    ("net_profit_margin", Float),
-    ("gross_margin", Float),
-    ("net_profit", Float),
-    ("eps", Float),
-    ("eps_ttm", Float),
-    ("revenue", Float),
-    ("bvps", Float),
-    ("yoy_net_profit", Float),
-    ("yoy_eps", Float),
-    ("yoy_equity", Float),
-    ("yoy_asset", Float),
-    ("yoy_pni", Float),
-];
-const SEGMENTS: Columns = &[
-    ("stock_code", Text),
-    ("report_date", Text),
-    ("pub_date", Text),
-    ("segment_type", Text),
-    ("segment_name", Text),
-    ("revenue", Float),
-    ("revenue_pct", Float),
-    ("gross_margin", Float),
-];
-const VALUATION: Columns = &[
-    ("stock_code", Text),
-    ("date", Time),
-    ("turn", Float),
-    ("pe_ttm", Float),
-    ("pb_mrq", Float),
-    ("ps_ttm", Float),
-    ("is_st", Flag),
-];
-const DIVIDENDS: Columns = &[
-    ("stock_code", Text),
-    ("ann_date", Text),
-    ("record_date", Text),
-    ("ex_date", Text),
-    ("bonus_shares", Float),
-    ("transfer_shares", Float),
-    ("cash_dividend", Float),
-    ("rights_shares", Float),
-    ("rights_price", Float),
-    ("progress", Text),
-];
-const SECURITIES: Columns =
-    &[("stock_code", Text), ("name", Text), ("aliases", Text), ("industry", Text), ("board", Text), ("list_date", Text)];
 
 /// The open tables.
 pub(super) struct Writers<W: Write + Send> {

@@ -1,6 +1,19 @@
 //! Behaviour of the ingest crate from the outside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise and says what it skipped"
+)]
 
+mod cache;
+mod faults;
+mod generated;
+mod order;
 mod real;
+mod refused;
+mod sheet;
 
 use std::path::PathBuf;
 
