@@ -314,11 +314,7 @@ impl Record<'_> {
         if ours["name"] == self.theirs["name"] && ours["industry"] == self.theirs["industry"] {
             return Equal;
         }
-        let squeezed = |v: &Value| v.as_str().unwrap_or_default().replace(|c: char| c.is_whitespace() || c.is_control(), "");
-        if squeezed(&ours["industry"]) == squeezed(&self.theirs["industry"]) || self.theirs["name"] == self.theirs["stock_code"] {
-            return Deliberate("names come from the dataset given, not from a packaged list (tools.md b19)");
-        }
-        Deliberate("names and industries come from the dataset given, not from a packaged list (tools.md b19)")
+        Unexplained(format!("{} {} against {} {}", ours["name"], ours["industry"], self.theirs["name"], self.theirs["industry"]))
     }
 
     fn overview(&self, store: &Store) -> Verdict {
