@@ -144,7 +144,7 @@ impl Sheet {
                 }
                 match cells.pick(rows) {
                     Cells::Text(v) => {
-                        put!(ByteArrayType, v.into_iter().map(|t| t.map(|t| ByteArray::from(t.as_str()))).collect::<Vec<_>>())
+                        put!(ByteArrayType, v.into_iter().map(|t| t.map(|t| ByteArray::from(t.as_str()))).collect::<Vec<_>>());
                     }
                     Cells::Raw(v) => put!(ByteArrayType, v.into_iter().map(|b| Some(ByteArray::from(b))).collect::<Vec<_>>()),
                     Cells::Float(v) => put!(DoubleType, v),
@@ -242,7 +242,7 @@ impl Folder {
 
     /// The error of a load, with the temporary path replaced.
     pub(crate) fn error(&self) -> String {
-        let error = self.load().err().expect("the dataset must be refused");
+        let error = self.load().expect_err("the dataset must be refused");
         format!("{error}\nhint: {}", error.hint()).replace(&self.root().display().to_string(), "DIR")
     }
 }
