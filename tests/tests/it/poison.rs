@@ -63,6 +63,32 @@ proptest! {
     }
 }
 
+/// Every ISO date in a text.
+fn dates(text: &str) -> Vec<Day> {
+    let found = text.char_indices().filter_map(|(at, _)| text.get(at..at + 10)).filter_map(|part| Day::parse(part).ok());
+    found.collect()
+}
+
+// complaint LA-3: the host's clock is far past the day, and no text knows it
+#[test]
+fn no_text_holds_a_date_after_the_simulated_day() {
+    let store = Arc::new(Store::new(PARTS.clone()).expect("a store"));
+    let day = market::days()[market::SESSIONS - 2];
+    let mut seen = 0;
+    for point in DecisionPoint::ALL {
+        let mut session = at(&store, all_tools_card(), false, day, point);
+        let mut texts = told(&session);
+        texts.extend(battery::run(&mut session));
+        for (asked, text) in texts {
+            for date in dates(&text) {
+                assert!(date <= day, "{point}: {asked} holds {date}: {text}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 1_000, "only {seen} dates were looked at");
+}
+
 // The test can fail: a poison that also replaces a visible row is noticed by the same comparison.
 #[test]
 fn a_change_of_a_visible_row_is_noticed() {
