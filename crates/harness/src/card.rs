@@ -236,7 +236,6 @@ impl Card {
             watchlist_ttl_days: self.watchlist_ttl_days,
             max_active_memories: self.max_active_memories,
             max_daily_memories: self.max_daily_memories,
-            ..CardLimits::default()
         }
     }
 }
