@@ -7,7 +7,7 @@ use crate::civil::{self, Seconds};
 use crate::error::IngestError;
 use crate::load::LoadOptions;
 use crate::source::Source;
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
+use parquet::basic::{CompressionCodec, ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -61,6 +61,11 @@ impl TableFile {
             for column in group.columns() {
                 let size = u64::try_from(column.uncompressed_size()).map_err(|_| damaged("negative column size".to_owned()))?;
                 bytes = bytes.saturating_add(size);
+                let codec = column.compression_codec();
+                if !matches!(codec, CompressionCodec::UNCOMPRESSED | CompressionCodec::SNAPPY | CompressionCodec::ZSTD) {
+                    let path = source.path().to_owned();
+                    return Err(IngestError::Codec { path, table, codec: format!("{codec:?}").to_lowercase() });
+                }
             }
         }
         let too_large = |what, claimed, cap| IngestError::TooLarge { path: source.path().to_owned(), table, what, claimed, cap };

@@ -65,6 +65,16 @@ pub enum IngestError {
         /// What the reader found.
         detail: String,
     },
+    /// The file is compressed in a way that is not read.
+    #[error("`{path}` (table `{table}`) is compressed with {codec}; read are snappy, zstd and uncompressed", path = .path.display())]
+    Codec {
+        /// File.
+        path: PathBuf,
+        /// Table.
+        table: &'static str,
+        /// Codec of the file.
+        codec: String,
+    },
     /// The file claims more than is accepted, or more than its size can hold.
     #[error("`{path}` (table `{table}`) claims {claimed} {what}; the limit is {cap}", path = .path.display())]
     TooLarge {
@@ -167,6 +177,7 @@ impl IngestError {
             Self::MissingColumn { column, .. } => format!("write the table again with a column `{column}`; extra columns are ignored"),
             Self::MistypedColumn { column, expected, .. } => format!("write `{column}` again as {expected}"),
             Self::Damaged { .. } => "copy or write the file again; nothing of it was used".to_owned(),
+            Self::Codec { .. } => "write it again with `compression=\"zstd\"` or `\"snappy\"`".to_owned(),
             Self::TooLarge { .. } => "split the dataset by period or raise the limit in the load options if the file is genuine".to_owned(),
             Self::NotUtf8 { .. } => "write the texts again as UTF-8 (GBK is a common source encoding)".to_owned(),
             Self::Metadata { .. } => {

@@ -3,6 +3,17 @@
 //!
 //! It knows no tool and no clock. It invents nothing: a missing table stays missing and is reported, a value that cannot be is null,
 //! and data of the generator says of itself that it is synthetic.
+//!
+//! ```
+//! let data = traderharness_ingest::bundled()?;
+//! assert_eq!(data.store.len(), 8);
+//! println!("{}", data.report); // tables, ranges, faults
+//! # Ok::<(), traderharness_ingest::IngestError>(())
+//! ```
+//!
+//! What happens to the rows of a table, in order: rows without a usable code or time are left out; the rest is sorted by its key and
+//! then by its values; repeated keys keep their first row; values that cannot be (infinite, prices of zero or less, a high below its
+//! low) become null. Each of these is counted in the [`DatasetReport`] with examples.
 
 mod bars;
 mod cache;

@@ -128,6 +128,7 @@ fn unreadable_fault(error: &IngestError) -> Fault {
         | IngestError::MissingColumn { table, .. }
         | IngestError::MistypedColumn { table, .. }
         | IngestError::Damaged { table, .. }
+        | IngestError::Codec { table, .. }
         | IngestError::TooLarge { table, .. }
         | IngestError::NotUtf8 { table, .. } => (*table).to_owned(),
         _ => "dataset".to_owned(),

@@ -124,7 +124,7 @@ fn sealed_from(random: &mut Random, day: &DailyBar, bars: usize) -> Option<usize
 fn closes(random: &mut Random, day: &DailyBar, bars: usize, sealed: Option<usize>) -> Vec<i64> {
     let [open, high, low, close] = day.prices;
     let arrive = sealed.map_or(bars, |s| s + 1).clamp(1, bars.max(1));
-    let step = (high - low) / 5 + 1;
+    let step = (high - low) / 9 + 1;
     let mut walk = Vec::with_capacity(arrive);
     let mut sum = 0;
     for _ in 0..arrive {
@@ -139,7 +139,16 @@ fn closes(random: &mut Random, day: &DailyBar, bars: usize, sealed: Option<usize
             let n = arrive as i64;
             let k = i as i64 + 1;
             let line = open + (close - open) * k / n;
-            (line + walk[i] - sum * k / n).clamp(low, high)
+            let at = line + walk[i] - sum * k / n;
+            // Thrown back at the extremes, so that the day does not stick to them.
+            let back = if at > high {
+                2 * high - at
+            } else if at < low {
+                2 * low - at
+            } else {
+                at
+            };
+            back.clamp(low, high)
         })
         .collect()
 }

@@ -1,8 +1,8 @@
 //! What is wrong inside readable tables: counted, shown, and never carried into the store.
 
 use crate::sheet::{Cells, Folder, Sheet, daily, minutes};
-use traderharness_ingest::{FaultKind, Severity};
-use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, MaskConfig, View};
+use traderharness_ingest::{FaultKind, LoadOptions, Severity, load_parts, quiet};
+use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, MaskConfig, Minute, View};
 
 /// Loads one changed daily table and counts one fault.
 fn check(sheet: &Sheet, kind: FaultKind, count: u64, kept: u64) {
@@ -239,6 +239,21 @@ fn the_metadata_and_the_adjust_column_say_what_the_prices_are() {
     assert_eq!(basis(Folder::with_daily().text("metadata.json", r#"{"prices": "forward_adjusted"}"#)), "forward_adjusted");
     let named = Folder::with_daily().text("metadata.json", r#"{"name": "mine", "generator": "x.py", "unknown": [1]}"#).loaded();
     assert_eq!((named.report.name.as_str(), named.report.synthetic), ("mine", true));
+}
+
+/// Written by pandas and pyarrow: categories, DATE, FLOAT, nullable and unsigned integers, an all-null column, a stored index, zoned
+/// timestamps, INT96, version 2 pages, snappy.
+#[test]
+fn the_forms_that_pandas_writes_are_read() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/pandas");
+    let (parts, report) = load_parts(&path, &LoadOptions::default(), &quiet).unwrap();
+    assert!(report.faults.iter().all(|f| matches!(f.kind, FaultKind::MissingTable | FaultKind::PartialMinuteDay)), "{report}");
+    assert_eq!(report.table("daily.parquet").map(|t| (t.kept, t.nulls["amount"], t.nulls["close"])), Some((4, 4, 1)));
+    assert_eq!(parts.daily.open, [10.0, 10.0, 20.0, 20.0]);
+    assert_eq!(parts.minute.minute, [Minute::at(9, 35)]);
+    let valuation = parts.valuation.unwrap();
+    assert_eq!((valuation.day[0].to_string().as_str(), valuation.is_st[0]), ("2024-06-24", 1));
+    assert_eq!(parts.news.unwrap()[0].time.to_string(), "2024-06-24 09:35");
 }
 
 #[test]

@@ -114,6 +114,14 @@ fn claims_beyond_the_limit_or_beyond_the_size_are_refused_before_reading() {
 }
 
 #[test]
+fn another_compression_is_named() {
+    let folder = Folder::with_daily();
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/news_gzip.parquet");
+    std::fs::copy(file, folder.path("news_cls.parquet")).unwrap();
+    check_error(&folder, &["compressed with gzip", "hint: write it again"]);
+}
+
+#[test]
 fn metadata_that_says_nonsense_is_refused() {
     for text in ["", "[]", "{", r#"{"name": 5}"#, r#"{"synthetic": "yes"}"#, r#"{"prices": "back_adjusted"}"#, r#"{"name": ""}"#]
     {
