@@ -4,6 +4,7 @@
 //! in `xtask/linked` and runs as a command of its own. It never changes a source file, except `catalog`, which says what it wrote.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its terminal")]
 
+mod cassettes;
 mod finding;
 mod layers;
 mod setup;
@@ -58,6 +59,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Records the bundled demo anew; with --check only says whether it is current.
+    Cassettes {
+        /// Changes nothing; fails when the recording is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Audits the contracts: definitions, catalog parity, generated pages, snapshots.
     Audit,
     /// Measures the rows of the design page in a release build.
@@ -96,6 +103,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Layers { json } => finding::report("layers", layers::check(&root)?, json),
         Task::Tidy { json } => finding::report("tidy", tidy::check(&root)?, json),
         Task::Catalog { check } => linked(&root, false, "catalog").flag("--check", check).code(),
+        Task::Cassettes { check } => cassettes::run(&root, check),
         Task::Audit => linked(&root, false, "audit").code(),
         Task::Bench { json, filter } => {
             let command =
