@@ -13,6 +13,9 @@ use traderharness_contract::{AsOf, Effect, ErrorCode, Group, Repeat, Tool, ToolF
 #[derive(Debug)]
 pub struct SearchMemory;
 
+/// Characters the records of one answer keep to, so that none is compacted.
+const ROOM: usize = 8_000;
+
 fn five() -> usize {
     5
 }
@@ -45,6 +48,9 @@ pub struct Output {
     pub complete: bool,
     /// Records, best first.
     pub memories: Vec<MemoryShown>,
+    /// Ids of found records that are not in `memories`, best first, at most 20: max_results or the length of an answer left them out.
+    /// get_memory reads them.
+    pub not_shown: Vec<String>,
     /// Why nothing was found; null when something was.
     pub empty_reason: Option<String>,
     /// As of when this is true.
@@ -64,6 +70,7 @@ impl Tool for SearchMemory {
         notes: &[
             "Order: records that hold the whole query, then by the share of its words they have, then by importance; ties by id.",
             "Superseded records are not searched; get_memory reads them.",
+            "Records come whole; an answer that would be too long holds fewer than max_results and names the others in not_shown.",
         ],
         example: r#"{"query": "breakout volume", "max_results": 5}"#,
         result_summary: "The records, best first, and how many there are.",
@@ -91,11 +98,21 @@ impl Tool for SearchMemory {
             }
             .to_owned()
         });
-        let memories: Vec<MemoryShown> = found.iter().take(args.max_results).map(|r| MemoryShown::of(r, today)).collect();
+        let mut memories: Vec<MemoryShown> = Vec::new();
+        let mut length = 0;
+        for record in found.iter().take(args.max_results) {
+            let shown = MemoryShown::of(record, today);
+            length += serde_json::to_string(&shown).map_or(ROOM, |text| text.chars().count());
+            if length > ROOM && !memories.is_empty() {
+                break;
+            }
+            memories.push(shown);
+        }
         Ok(Output {
             count: memories.len(),
             total: found.len(),
             complete: memories.len() == found.len(),
+            not_shown: found.iter().skip(memories.len()).take(20).map(|r| r.id.clone()).collect(),
             memories,
             empty_reason,
             as_of: shown::as_of(&ctx.view),

@@ -1,20 +1,32 @@
 //! `get_watchlist`: the watched securities at the last visible prices.
 
-use super::quote;
+use super::{WatchEntry, quote};
 use crate::tools::shown;
-use crate::{ExecCtx, ExecTools};
+use crate::{Account, ExecCtx, ExecTools};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::{AsOf, Effect, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec};
+use traderharness_contract::budget::{Cursor, CursorFault, CursorScope};
+use traderharness_contract::{
+    AsOf, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec,
+};
+use traderharness_market::View;
 
 /// The tool.
 #[derive(Debug)]
 pub struct GetWatchlist;
 
-/// No arguments.
+/// Characters the entries of one page keep to, so that a whole answer is never compacted.
+const PAGE: usize = 8_000;
+
+/// Which part of a long list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {}
+pub struct Args {
+    /// next_cursor of the previous page; left out for the first one. It is good at the same decision point while the list is unchanged.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub cursor: Option<String>,
+}
 
 /// One watched security.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -45,11 +57,17 @@ pub struct EntryShown {
 pub struct Output {
     /// Watched securities, first added first.
     pub watchlist: Vec<EntryShown>,
-    /// Number of watched securities.
+    /// Number of watched securities, on all pages.
     pub count: usize,
+    /// Number of entries on this page.
+    pub returned: usize,
+    /// True when this page holds them all.
+    pub complete: bool,
+    /// Cursor of the next page; null on the last one.
+    pub next_cursor: Option<String>,
     /// Why the list is empty; null when it is not.
     pub empty_reason: Option<String>,
-    /// Why numbers are null; a row is named as `watchlist[2].change_pct`.
+    /// Why numbers are null; a row of this page is named as `watchlist[2].change_pct`.
     pub missing_reasons: Vec<Missing>,
     /// As of when this is true.
     pub as_of: AsOf,
@@ -68,52 +86,82 @@ impl Tool for GetWatchlist {
         notes: &[
             "Entries come in the order in which they were first added, on every day.",
             "Prices in CNY, changes in percent, both with two decimals.",
+            "A list too long for one answer comes in pages: ask again with cursor set to next_cursor.",
         ],
         example: "{}",
         result_summary: "Each watched security with reason, days left, price, price source and time, and change.",
-        errors: &[],
+        errors: &[ErrorCode::InvalidCursor],
         opt_in: false,
     };
 
-    fn call(ctx: &mut ExecCtx<'_>, _: Args) -> Result<Output, ToolFailure> {
+    fn call(ctx: &mut ExecCtx<'_>, args: Args) -> Result<Output, ToolFailure> {
         let (view, account) = (&ctx.view, &*ctx.account);
+        let entries = account.watchlist.entries();
+        let scope = scope(view, entries);
+        let start = match &args.cursor {
+            None => 0,
+            Some(text) => Cursor::decode(text, &scope)
+                .and_then(|c| usize::try_from(c.offset).ok().filter(|at| *at < entries.len()).ok_or(CursorFault::Malformed))
+                .map_err(|fault| fault.failure(Self::SPEC.name))?,
+        };
         let mut missing_reasons = Vec::new();
         let mut watchlist = Vec::new();
-        for (row, entry) in account.watchlist.entries().iter().enumerate() {
-            let mut gap = |field: &str, reason: Reason| {
-                missing_reasons.push(Missing { field: format!("watchlist[{row}].{field}"), reason });
-            };
-            let found = view.find(entry.code);
-            let mark = found.ok_or(Reason::SourceMissing).and_then(|sec| Ok((sec, quote::mark(view, sec)?)));
-            let change_pct = match &mark {
-                Ok((sec, mark)) => quote::change_pct(view, *sec, mark).map_err(|reason| gap("change_pct", reason)).ok(),
-                Err(reason) => {
-                    for field in ["price", "close", "price_source", "price_time", "change_pct"] {
-                        gap(field, *reason);
-                    }
-                    None
-                }
-            };
-            let mark = mark.ok().map(|(_, mark)| mark);
-            let price = mark.map(|m| shown::price(m.price));
-            watchlist.push(EntryShown {
-                stock_code: entry.code.into(),
-                reason: entry.reason.clone(),
-                expires_in_trading_days: entry.days_left(view),
-                held: account.ledger.position(entry.code).is_some(),
-                price,
-                close: price,
-                price_source: mark.map(|m| m.source.as_str().to_owned()),
-                price_time: mark.and_then(|m| m.time).map(|(day, minute)| day.at(minute).into()),
-                change_pct,
-            });
+        let mut length = 0;
+        for entry in &entries[start..] {
+            let mut gaps = Vec::new();
+            let shown = shown_entry(view, account, entry, &mut gaps);
+            length += serde_json::to_string(&shown).map_or(PAGE, |text| text.chars().count());
+            if length > PAGE && !watchlist.is_empty() {
+                break;
+            }
+            let row = watchlist.len();
+            let missing = |(field, reason)| Missing { field: format!("watchlist[{row}].{field}"), reason };
+            missing_reasons.extend(gaps.into_iter().map(missing));
+            watchlist.push(shown);
         }
+        let end = start + watchlist.len();
         Ok(Output {
-            count: watchlist.len(),
-            empty_reason: watchlist.is_empty().then(|| "nothing is watched; add_watchlist adds a security".to_owned()),
+            count: entries.len(),
+            returned: watchlist.len(),
+            complete: watchlist.len() == entries.len(),
+            next_cursor: (end < entries.len()).then(|| Cursor { offset: end as u64 }.encode(&scope)),
+            empty_reason: entries.is_empty().then(|| "nothing is watched; add_watchlist adds a security".to_owned()),
             watchlist,
             missing_reasons,
             as_of: shown::as_of(view),
         })
+    }
+}
+
+/// A cursor belongs to one clock and one list. Nothing in it tells a hidden code or day: the session is named by its number.
+fn scope(view: &View<'_>, entries: &[WatchEntry]) -> CursorScope {
+    let visible = |entry: &WatchEntry| view.find(entry.code).map_or("", |sec| view.mask().code(sec)).into();
+    let list: Vec<serde_json::Value> = entries.iter().map(visible).collect();
+    let clock = format!("{} {}", view.past_days().len(), view.clock().point);
+    CursorScope::new(GetWatchlist::SPEC.name, &list.into(), &clock)
+}
+
+fn shown_entry(view: &View<'_>, account: &Account, entry: &WatchEntry, gaps: &mut Vec<(&'static str, Reason)>) -> EntryShown {
+    let found = view.find(entry.code);
+    let mark = found.ok_or(Reason::SourceMissing).and_then(|sec| Ok((sec, quote::mark(view, sec)?)));
+    let change_pct = match &mark {
+        Ok((sec, mark)) => quote::change_pct(view, *sec, mark).map_err(|reason| gaps.push(("change_pct", reason))).ok(),
+        Err(reason) => {
+            gaps.extend(["price", "close", "price_source", "price_time", "change_pct"].map(|field| (field, *reason)));
+            None
+        }
+    };
+    let mark = mark.ok().map(|(_, mark)| mark);
+    let price = mark.map(|m| shown::price(m.price));
+    EntryShown {
+        stock_code: entry.code.into(),
+        reason: entry.reason.clone(),
+        expires_in_trading_days: entry.days_left(view),
+        held: account.ledger.position(entry.code).is_some(),
+        price,
+        close: price,
+        price_source: mark.map(|m| m.source.as_str().to_owned()),
+        price_time: mark.and_then(|m| m.time).map(|(day, minute)| day.at(minute).into()),
+        change_pct,
     }
 }

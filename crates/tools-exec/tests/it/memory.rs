@@ -236,6 +236,24 @@ fn a_query_without_a_word_is_an_argument_error() {
 }
 
 #[test]
+fn long_records_come_whole_and_the_others_are_named() {
+    let mut desk = Desk::new(0, 0);
+    let long = format!("alpha {}", "\"板\" ".repeat(490));
+    for _ in 0..25 {
+        desk.write(&long, "lesson", &[]);
+    }
+    let found = desk.call("search_memory", json!({"query": "alpha", "max_results": 20}), TODAY).unwrap();
+    assert!(found.to_string().chars().count() < 9_500, "an answer is never compacted");
+    let shown = found["memories"].as_array().unwrap();
+    assert!(!shown.is_empty() && shown.iter().all(|m| m["content"] == long.trim()));
+    let named = found["not_shown"].as_array().unwrap();
+    assert_eq!((&found["total"], &found["complete"], named.len()), (&json!(25), &json!(false), 20));
+    assert_eq!(named[0], format!("mem-{:04}", shown.len() + 1), "best first, where the answer ends");
+    let first = desk.call("search_memory", json!({"query": "alpha", "max_results": 1}), TODAY).unwrap();
+    assert_eq!((&first["count"], &first["not_shown"][0]), (&json!(1), &json!("mem-0002")));
+}
+
+#[test]
 fn an_empty_search_says_why() {
     let mut desk = Desk::new(0, 0);
     let mut reason = |desk: &mut Desk, args: Value| desk.call("search_memory", args, TODAY).unwrap()["empty_reason"].clone();

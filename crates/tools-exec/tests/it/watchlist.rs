@@ -228,6 +228,40 @@ fn a_change_over_an_ex_date_is_against_the_reference_price() {
 }
 
 #[test]
+fn a_long_list_comes_in_whole_pages_of_one_clock() {
+    let codes: Vec<String> = (0..60).map(|i| format!("6003{i:02}")).collect();
+    let market = codes.iter().fold(SmallMarket::new(DAYS[0], 10), |m, code| m.stock(flat(code, 10.0)));
+    let mut desk = Desk::new(World::of(&market), 0);
+    for code in &codes {
+        desk.add(code, &"\"why\" ".repeat(60), TODAY);
+    }
+    let mut seen: Vec<String> = Vec::new();
+    let mut cursor: Option<String> = None;
+    let mut cursors = Vec::new();
+    loop {
+        let args = cursor.as_ref().map_or(json!({}), |c| json!({"cursor": c}));
+        let page = desk.call("get_watchlist", args, TODAY, Open1).unwrap();
+        assert!(page.to_string().chars().count() < 9_000, "a page is never compacted");
+        let rows = page["watchlist"].as_array().unwrap();
+        assert_eq!((&page["count"], &page["returned"], &page["complete"]), (&json!(60), &json!(rows.len()), &json!(false)));
+        seen.extend(rows.iter().map(|e| e["stock_code"].as_str().unwrap().to_owned()));
+        match page["next_cursor"].as_str() {
+            Some(next) => {
+                cursors.push(next.to_owned());
+                cursor = Some(next.to_owned());
+            }
+            None => break,
+        }
+    }
+    assert_eq!(seen, codes);
+    let old = json!({"cursor": cursors[0]});
+    assert_eq!(desk.call("get_watchlist", old.clone(), TODAY, Open2), Err(ErrorCode::InvalidCursor), "another clock");
+    assert_eq!(desk.call("get_watchlist", json!({"cursor": "x"}), TODAY, Open1), Err(ErrorCode::InvalidCursor));
+    desk.call("remove_watchlist", json!({"stock_code": codes[0]}), TODAY, Open1).unwrap();
+    assert_eq!(desk.call("get_watchlist", old, TODAY, Open1), Err(ErrorCode::InvalidCursor), "another list");
+}
+
+#[test]
 fn code_is_not_run_without_a_sandbox() {
     let mut desk = Desk::new(World::full(), 0);
     let view = desk.world.view(TODAY, PreMarket);
