@@ -88,17 +88,13 @@ impl Session {
         self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
         let fills_before = self.account.fills().len();
 
-        // 6-7: handle, mask.
-        let outcome = match admitted {
+        // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market. Masking it
+        // would tell the agent which of its own words is a code, a name or a day of this run, and which one (engine E8.5).
+        let mut outcome = match admitted {
             Ok(admitted) => self.handle(admitted)?,
             Err(failure) => Outcome::Failed(failure),
         };
         self.keep_memory()?;
-        let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
-        let mut outcome = match outcome {
-            Outcome::Failed(failure) => Outcome::Failed(mask.failure(failure)),
-            other => other,
-        };
         let mut code = None;
         if let Outcome::Failed(failure) = &mut outcome {
             code = Some(failure.code);
@@ -243,18 +239,18 @@ impl Session {
         if let Some(completion) = control.requested.take() {
             self.phase.completed = Some(completion);
         }
+        let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
         let mut payload = match result {
             Ok(payload) => payload,
-            Err(failure) => return Ok(Outcome::Failed(failure)),
+            Err(failure) => return Ok(Outcome::Failed(mask.failure(failure))),
         };
         if self.config.check_output
             && let Err(issues) = tool.definition.validate_output(&payload)
         {
             let mut failure = internal(spec.name);
             failure.correction.insert("output_issues".into(), serde_json::to_value(&issues).unwrap_or_default());
-            return Ok(Outcome::Failed(failure));
+            return Ok(Outcome::Failed(mask.failure(failure)));
         }
-        let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
         tool.definition.output_plan.mask(&mut payload, &mask);
         Ok(Outcome::answered(payload))
     }

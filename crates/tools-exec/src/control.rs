@@ -73,7 +73,10 @@ impl Control {
         }
         let mut pairs: Vec<String> = Vec::new();
         for pending in &open {
-            let pair = format!("{}={}", pending.tool, pending.code);
+            // The name of a tool that does not exist is a word of the agent. It is not said back here, where facts are masked: a code or
+            // a company in it would come back as its alias (engine E8.5).
+            let tool = if pending.code == ErrorCode::UnknownTool { "no such tool" } else { pending.tool.as_str() };
+            let pair = format!("{tool}={}", pending.code);
             if !pairs.contains(&pair) {
                 pairs.push(pair);
             }

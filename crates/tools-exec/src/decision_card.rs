@@ -214,7 +214,7 @@ pub enum CardRefusal {
         "The decision card's own statements do not support the trade: {field} is `{got}`, and it would have to be {accepted}."
     )]
     Semantic { field: &'static str, got: String, accepted: String },
-    #[error("The decision card cites evidence that no text tool returned in this run: {}.", .invalid.join(", "))]
+    #[error("The decision card cites evidence that no text tool returned in this run ({} of its ids).", .invalid.len())]
     UnseenEvidence { invalid: Vec<String>, available: Vec<String> },
     #[error("The decision card needs results on this security that were not fetched in this run: {}.", .tools.join(", "))]
     MissingTools { tools: Vec<&'static str> },

@@ -330,7 +330,8 @@ impl From<Refusal> for ToolFailure {
         let mut failure = Self::new(refusal.code(), refusal.to_string(), refusal.instruction());
         failure.retryable = refusal.retryable();
         for (key, value) in refusal.facts() {
-            failure = failure.with(key, value);
+            // Ids that were never shown are words of the agent.
+            failure = if key == "invalid_evidence_ids" { failure.with_own_words(key, value) } else { failure.with(key, value) };
         }
         failure
     }

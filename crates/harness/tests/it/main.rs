@@ -5,6 +5,7 @@ mod dispatch;
 mod fixture;
 mod memory;
 mod memory_peer;
+mod oracle;
 mod phases;
 mod recording;
 mod scripts;

@@ -34,7 +34,7 @@ impl Asked {
             format!("This tool answers {LIMIT} different questions a day, and both were asked."),
             "Repeat one of correction.asked_today for free, use another tool, or ask again on the next trading day.",
         )
-        .with("asked_today", self.0.clone())
+        .with_own_words("asked_today", self.0.clone())
         .with("used", self.0.len())
         .with("limit", LIMIT))
     }

@@ -77,8 +77,9 @@ pub(crate) struct Output {
     complete: bool,
     /// Cursor of the next, older items; null when there are none.
     next_cursor: Option<String>,
-    /// The word that was searched for: keyword, else sector, else `all`.
-    filter: FreeText,
+    /// The word that was searched for, as it was sent: keyword, else sector, else `all`.
+    // A word of the agent, so never masked: its alias would tell which security it names (engine E8.5).
+    filter: String,
     /// In how many of `total` a searched word (keyword, sector, code or name of the security) is in each field; null when nothing
     /// was searched for.
     matches: Option<NewsMatches>,
