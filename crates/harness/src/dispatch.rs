@@ -88,8 +88,8 @@ impl Session {
         self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
         let fills_before = self.account.fills().len();
 
-        // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market. Masking it
-        // would tell the agent which of its own words is a code, a name or a day of this run, and which one (engine E8.5).
+        // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market.
+        // Masking it would tell the agent which of its own words is a code, a name or a day of this run (engine E8.5).
         let mut outcome = match admitted {
             Ok(admitted) => self.handle(admitted)?,
             Err(failure) => Outcome::Failed(failure),
