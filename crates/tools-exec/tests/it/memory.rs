@@ -256,7 +256,7 @@ fn long_records_come_whole_and_the_others_are_named() {
 #[test]
 fn an_empty_search_says_why() {
     let mut desk = Desk::new(0, 0);
-    let mut reason = |desk: &mut Desk, args: Value| desk.call("search_memory", args, TODAY).unwrap()["empty_reason"].clone();
+    let reason = |desk: &mut Desk, args: Value| desk.call("search_memory", args, TODAY).unwrap()["empty_reason"].clone();
     assert_eq!(reason(&mut desk, json!({"query": "x"})), "there is no active record");
     desk.write("alpha", "lesson", &[]);
     assert_eq!(

@@ -154,7 +154,7 @@ fn prices_are_the_last_visible_bar_and_say_where_they_are_from() {
         let entry = desk.list(TODAY, point)["watchlist"][0].clone();
         let shown = json!([entry["price"], entry["close"], entry["price_source"], entry["price_time"], entry["change_pct"]]);
         assert_eq!(shown, json!([price, price, source, time, change]), "{point}");
-        let held = crate::watchlist::position_mark(&desk, point);
+        let held = position_mark(&desk, point);
         assert_eq!(entry["price"], held, "the price of a position at {point}");
     };
     check(PreMarket, 10.0, "previous_daily_close", &format!("{} 15:00", DAYS[3]), 0.0);
