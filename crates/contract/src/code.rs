@@ -140,6 +140,10 @@ codes! {
     DecisionCardCorrectionChangedSemantics "decision_card_correction_changed_semantics" Refused false 422 "" "A correction changed locked fields of the decision card.";
     DecisionCardCorrectionRetryLimit "decision_card_correction_retry_limit" Refused false 422 "" "The corrections allowed for decision cards are used up.";
     ConditionalOrderCannotOpenPosition "conditional_order_cannot_open_position" Refused false 422 "" "This card may not open positions by conditional order.";
+    OrderGateHalted "order_gate_halted" Refused false 422 "" "The order gate is halted: its kill switch is set or unreadable, or a decision could not be recorded.";
+    OrderGateDenied "order_gate_denied" Refused false 422 "" "The owner's mandate is not for this order.";
+    OrderGateReauthorization "order_gate_reauthorization" Refused false 422 "" "The order breaks a cap of the owner's mandate, or the consent has ended; only the owner can change that.";
+    OrderOutcomeUnknown "order_outcome_unknown" Refused false 422 "" "An order was sent and what became of it is not known; nothing is sent that could double it.";
     WatchlistEntryNotFound "watchlist_entry_not_found" Refused false 404 "" "The security is not on the watchlist.";
     DailyToolBudgetExhausted "daily_tool_budget_exhausted" Refused false 429 "" "The tool's daily number of different queries is used up.";
     DailyMemoryLimitReached "daily_memory_limit_reached" Refused false 429 "" "The card's daily number of memory records is reached.";

@@ -217,7 +217,7 @@ impl Session {
         let mut control = Control { pending: self.phase.blocking(), requested: None };
         let mut contexts = Contexts {
             market: MarketCtx { view, state: &mut self.market_state },
-            exec: ExecCtx { view, account: &mut self.account, limits: &self.limits, control: &mut control },
+            exec: ExecCtx { view, account: &mut self.account, limits: &self.limits, gate: self.gate.as_mut(), control: &mut control },
         };
         // A panic is a defect of ours. In a read tool it costs that call; in an account-changing one the account is not trusted any more.
         let result = catch_unwind(AssertUnwindSafe(|| tool.invoke(&mut contexts, args)));

@@ -11,7 +11,7 @@ use traderharness_tools_exec::conditional::{self, ConditionOutcome};
 use traderharness_tools_exec::corporate::CorporateAction;
 use traderharness_tools_exec::ledger::LedgerError;
 use traderharness_tools_exec::memory::{MemorySink, NoSink};
-use traderharness_tools_exec::{Account, CardLimits};
+use traderharness_tools_exec::{Account, CardLimits, OrderGate};
 use traderharness_tools_market::MarketState;
 
 /// Receives the records of a session in order, before anybody is answered. A record that cannot be kept stops the session.
@@ -105,6 +105,7 @@ pub struct Session {
     pub(crate) day_index: u32,
     pub(crate) started: bool,
     pub(crate) account: Account,
+    pub(crate) gate: Option<OrderGate>,
     pub(crate) market_state: MarketState,
     pub(crate) phase: PhaseState,
     pub(crate) journal: Box<dyn Journal>,
@@ -145,6 +146,7 @@ impl Session {
             day_index: 0,
             started: false,
             account,
+            gate: None,
             market_state: MarketState::default(),
             phase: PhaseState::default(),
             journal,
@@ -155,6 +157,18 @@ impl Session {
             conditions_met: Vec::new(),
             config,
         })
+    }
+
+    /// Puts an order gate in front of the market: every order of the session, conditional ones too, goes through it.
+    #[must_use]
+    pub fn with_gate(mut self, gate: OrderGate) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+
+    /// The order gate, if the session has one.
+    pub const fn gate(&self) -> Option<&OrderGate> {
+        self.gate.as_ref()
     }
 
     /// The clock.
@@ -252,7 +266,7 @@ impl Session {
         self.enter_point()?;
         // The bars that just became visible meet the conditions before the agent sees the window (engine E5.3).
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
-        self.conditions_met = conditional::evaluate(&view, &mut self.account, &self.limits);
+        self.conditions_met = conditional::evaluate_through(&view, &mut self.account, &self.limits, self.gate.as_mut());
         self.account.ledger().check_invariants()?;
         let events: Vec<Record> = self.conditions_met.iter().map(|outcome| self.condition_record(outcome)).collect();
         for event in events {

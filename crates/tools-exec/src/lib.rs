@@ -13,6 +13,7 @@ pub mod control;
 pub mod corporate;
 pub mod decision_card;
 pub mod evidence;
+pub mod gate;
 pub mod ledger;
 pub mod matching;
 pub mod memory;
@@ -26,6 +27,7 @@ pub mod watchlist;
 pub use account::{Account, CardLimits, Holding};
 pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
+pub use gate::OrderGate;
 pub use matching::Matching;
 pub use memory::Memory;
 pub use order::{Fill, Order, Origin};
@@ -50,6 +52,8 @@ pub struct ExecCtx<'a> {
     pub account: &'a mut Account,
     /// Limits of the card.
     pub limits: &'a CardLimits,
+    /// The order gate of a session that has one; every order goes through it.
+    pub gate: Option<&'a mut OrderGate>,
     /// Phase control: open failures, and the completion this call asks for.
     pub control: &'a mut Control,
 }

@@ -3,6 +3,7 @@
 //! Messages and corrections never hold a security code: failures are not masked by field kind (engine E8.5).
 
 use crate::decision_card::{CardRefusal, DecisionCard, LOCKED_FIELDS, PLAN_FIELDS};
+use crate::gate::GateRefusal;
 use crate::ledger::LedgerError;
 use serde_json::{Value, json};
 use traderharness_contract::{ErrorCode, ToolFailure};
@@ -76,6 +77,8 @@ pub enum Refusal {
     ConditionCannotOpen,
     #[error("The idempotency key was used before with another order; nothing was traded now.")]
     IdempotencyConflict,
+    #[error("{0}")]
+    Gate(GateRefusal),
     #[error("The clock is behind the account's newest day.")]
     ClockBehindAccount,
     #[error("The ledger refused the fill: {0}.")]
@@ -135,6 +138,7 @@ impl Refusal {
             },
             Self::ConditionCannotOpen => ErrorCode::ConditionalOrderCannotOpenPosition,
             Self::IdempotencyConflict => ErrorCode::IdempotencyConflict,
+            Self::Gate(gate) => gate.code(),
             Self::ClockBehindAccount | Self::Ledger(_) => ErrorCode::Internal,
         }
     }
@@ -209,6 +213,7 @@ impl Refusal {
             },
             Self::ConditionCannotOpen => "Open the position with place_order and its plan.",
             Self::IdempotencyConflict => "Check get_portfolio for what was traded; use a new key for a new order.",
+            Self::Gate(gate) => return gate.instruction(),
             Self::ClockBehindAccount | Self::Ledger(_) => "This is a defect of the environment; go on without this order.",
         }
         .to_owned()
@@ -263,6 +268,7 @@ impl Refusal {
                 ("max_position_pct", json!(*cap as f64 / 100.0)),
                 ("max_quantity", json!(max_quantity.0)),
             ],
+            Self::Gate(gate) => gate.facts(),
             Self::PlanMissing { fields } => {
                 let mut facts = vec![
                     ("place_at_order_top_level", json!(fields)),

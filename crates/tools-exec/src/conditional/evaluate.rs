@@ -3,7 +3,7 @@
 
 use super::{Attempt, Ended, Status};
 use crate::account::{Account, CardLimits};
-use crate::matching::Matching;
+use crate::gate::{self, OrderGate};
 use crate::order::{Fill, Order, Origin};
 use crate::refusal::Refusal;
 use crate::valuation::usable_price;
@@ -31,6 +31,16 @@ pub struct ConditionOutcome {
 /// A failed attempt leaves the order active and later bars are tried too (spec/tools.md b36). Outcomes that repeat an order's last
 /// failure of the day are recorded with it and not reported again.
 pub fn evaluate(view: &View<'_>, account: &mut Account, limits: &CardLimits) -> Vec<ConditionOutcome> {
+    evaluate_through(view, account, limits, None)
+}
+
+/// As [`evaluate`], with every order going through the session's order gate, if it has one.
+pub fn evaluate_through(
+    view: &View<'_>,
+    account: &mut Account,
+    limits: &CardLimits,
+    mut gate: Option<&mut OrderGate>,
+) -> Vec<ConditionOutcome> {
     account.conditions.expire(view);
     let Some(until) = view.clock().point.visible_until() else { return vec![] };
     let today = view.today();
@@ -62,7 +72,7 @@ pub fn evaluate(view: &View<'_>, account: &mut Account, limits: &CardLimits) -> 
             plan: None,
             origin: Origin::Condition { order_id: order_id.clone(), bar_end },
         };
-        let result = Matching::place(order, view, account, limits);
+        let result = gate::submit(order, view, account, limits, gate.as_deref_mut());
         let error = result.as_ref().err().map(Refusal::code);
         let order = &mut account.conditions.orders[number as usize - 1];
         let repeats = order.attempts.last_mut().filter(|a| a.day == today && a.error == error && error.is_some());

@@ -7,7 +7,7 @@ mod change;
 mod evaluate;
 
 pub use change::{ConditionRefusal, NewCondition, Update};
-pub use evaluate::{ConditionOutcome, evaluate};
+pub use evaluate::{ConditionOutcome, evaluate, evaluate_through};
 
 use traderharness_contract::ErrorCode;
 use traderharness_market::{Code, Day, DecisionPoint, Minute, Price, Shares, Side, View};

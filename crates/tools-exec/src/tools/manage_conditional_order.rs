@@ -191,6 +191,9 @@ impl Tool for ManageConditionalOrder {
             Operation::Cancel => {
                 let id = needed("order_id", args.order_id)?;
                 ctx.account.cancel_condition(&id, args.reasoning, &view)?;
+                if let Some(gate) = ctx.gate.as_deref_mut() {
+                    gate.cancelled(&id, &view);
+                }
                 id
             }
         };

@@ -1,9 +1,9 @@
-//! `place_order`: a plain order at the last visible bar. Reads the arguments, hands them to [`Matching::place`], shows the fill.
+//! `place_order`: a plain order at the last visible bar. Reads the arguments, hands them to [`gate::submit`], shows the fill.
 
 use super::shown;
 use crate::decision_card::DecisionCard;
 use crate::plan::PlanRequest;
-use crate::{ExecCtx, ExecTools, Fill, Matching, Order, Origin, Refusal, control};
+use crate::{ExecCtx, ExecTools, Fill, Order, Origin, Refusal, control, gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -305,7 +305,9 @@ impl Tool for PlaceOrder {
             plan: (plan != PlanRequest::default()).then_some(plan),
             origin: Origin::Agent,
         };
-        Matching::place(order, &ctx.view, ctx.account, ctx.limits).map(|fill| Output::of(&fill)).map_err(Into::into)
+        gate::submit(order, &ctx.view, ctx.account, ctx.limits, ctx.gate.as_deref_mut())
+            .map(|fill| Output::of(&fill))
+            .map_err(Into::into)
     }
 
     fn refine(schema: &mut Value, policy: &Policy) {

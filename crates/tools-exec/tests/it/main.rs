@@ -8,6 +8,7 @@ mod conditional;
 mod control;
 mod corporate;
 mod fixture;
+mod gate;
 mod ledger_properties;
 mod memory;
 mod memory_file;

@@ -65,6 +65,7 @@ fn malformed_quantities_never_reach_the_handler() {
             view: view_of.view(TODAY, traderharness_market::DecisionPoint::Open1),
             account: &mut account,
             limits: &limits,
+            gate: None,
             control: &mut control,
         };
         let failed = tool("place_order").invoke(&mut ctx, args).is_err();

@@ -1,0 +1,767 @@
+//! The order gate (spec/seeds.md B15, B16): mandates, verdicts, the order of the checks, the audit log, and what a refusal leaves as it was.
+
+use crate::fixture::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use traderharness_contract::{ErrorCode, ToolFailure};
+use traderharness_market::DecisionPoint::{self, Close1, Open1, Open2, PreMarket};
+use traderharness_market::testing::{SmallMarket, day};
+use traderharness_market::{Board, Cash, Day, Price, Shares, Side};
+use traderharness_tools_exec::conditional::{Comparator, NewCondition, evaluate_through};
+use traderharness_tools_exec::gate::audit::sessions;
+use traderharness_tools_exec::gate::host::NothingLive;
+use traderharness_tools_exec::gate::{
+    BreakKind, Facts, GateHost, GateReason, Halt, Intent, Mandate, MandateError, OrderGate, Reading, Recorded, Structural,
+    Verdict, verdict, verify,
+};
+use traderharness_tools_exec::{Account, Fill, Order, Refusal};
+
+fn terms() -> Value {
+    json!({
+        "schema_version": 1,
+        "channel": "paper",
+        "hard_caps": {
+            "account_funding_cny": 1_000_000,
+            "max_order_notional_cny": 200_000,
+            "max_total_exposure_cny": 900_000,
+            "max_leverage": 1.0,
+            "allowed_instruments": ["stock", "st_stock"],
+            "max_trades_per_day": 3
+        },
+        "universe": { "asset_classes": ["sh_main", "sz_main", "star"], "exclude_symbols": [CHEAP] },
+        "consent": {
+            "created_at": "2024-03-01",
+            "expires_at": "2024-03-11 10:00",
+            "consent_token_sha256": "a".repeat(64),
+            "account_ref": "paper-1"
+        }
+    })
+}
+
+/// The terms with one field changed, named by its path.
+fn with(path: &str, value: Value) -> Value {
+    let mut terms = terms();
+    let at = path.split('.').fold(&mut terms, |v, key| &mut v[key]);
+    *at = value;
+    terms
+}
+
+fn mandate(terms: Value) -> Mandate {
+    Mandate::from_value(terms).unwrap()
+}
+
+// ---- mandates ----
+
+#[test]
+fn a_mandate_that_could_be_misunderstood_is_refused_with_its_field() {
+    fn check(path: &str, value: Value) {
+        match Mandate::from_value(with(path, value.clone())) {
+            Err(MandateError::Field { field, .. }) => assert_eq!(field, path, "{value}"),
+            Err(MandateError::Syntax { fault }) => assert!(fault.contains(path.rsplit('.').next().unwrap()), "{path}: {fault}"),
+            other => panic!("{path} {value}: {other:?}"),
+        }
+    }
+    for cap in ["account_funding_cny", "max_order_notional_cny", "max_total_exposure_cny"] {
+        // A cap that is not finite reaches us as null (YAML `.nan`, `.inf`) or as a word.
+        for bad in
+            [json!(null), json!("NaN"), json!("inf"), json!(-1), json!(0), json!(0.001), json!(1e300), json!("1e3"), json!(true)]
+        {
+            check(&format!("hard_caps.{cap}"), bad);
+        }
+    }
+    for bad in [json!(null), json!("nan"), json!(-0.5), json!(0), json!(100.5), json!(0.00001)] {
+        check("hard_caps.max_leverage", bad);
+    }
+    for bad in [json!(0), json!(-1), json!(2.5), json!(null), json!("3")] {
+        check("hard_caps.max_trades_per_day", bad);
+    }
+    for bad in [json!([]), json!("stock"), json!(["option"]), json!([1]), json!(null)] {
+        check("hard_caps.allowed_instruments", bad);
+    }
+    for bad in [json!([]), json!(["us_equity"]), json!(null)] {
+        check("universe.asset_classes", bad);
+    }
+    for bad in [json!(["60003"]), json!([600_036]), json!(CHEAP)] {
+        check("universe.exclude_symbols", bad);
+    }
+    check("universe.min_avg_daily_turnover_cny", json!(-1));
+    check("consent.created_at", json!("yesterday"));
+    for bad in [json!("2024-02-30"), json!("2024-03-11 24:00"), json!("2024-03-11T10:00"), json!(20_240_311), json!("2024-03-01")]
+    {
+        check("consent.expires_at", bad);
+    }
+    check("consent.consent_token_sha256", json!("A".repeat(64)));
+    check("consent.account_ref", json!("  "));
+    for bad in [json!(""), json!("../x"), json!("a/b"), json!("UP"), json!("a".repeat(65))] {
+        check("channel", bad);
+    }
+    check("flatten_on_halt", json!(true));
+}
+
+#[test]
+fn unknown_versions_and_fields_are_refused() {
+    for version in [json!(2), json!(0), json!("1"), json!(1.0), json!(null)] {
+        let found = Mandate::from_value(with("schema_version", version.clone()));
+        assert!(matches!(found, Err(MandateError::Version { .. })), "{version}: {found:?}");
+    }
+    // An unknown version is named even where its fields are not ours.
+    let other = json!({ "schema_version": 7, "limits": {} });
+    assert!(matches!(Mandate::from_value(other), Err(MandateError::Version { .. })));
+    for path in ["max_orders", "hard_caps.max_orders", "universe.regions", "consent.token"] {
+        let found = Mandate::from_value(with(path, json!(1)));
+        let Err(MandateError::Syntax { fault }) = found else { panic!("{path}: {found:?}") };
+        assert!(fault.contains(path.rsplit('.').next().unwrap()), "{fault}");
+    }
+    let mut without = terms();
+    without["hard_caps"].as_object_mut().unwrap().remove("max_leverage");
+    let Err(MandateError::Syntax { fault }) = Mandate::from_value(without) else { panic!("a missing cap") };
+    assert!(fault.contains("max_leverage"), "{fault}");
+    for text in ["", "[]", "null", "{", r#"{"schema_version": 1e400}"#] {
+        assert!(Mandate::from_json(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_consent_without_an_end_lasts_thirty_days() {
+    let mut terms = terms();
+    terms["consent"].as_object_mut().unwrap().remove("expires_at");
+    assert_eq!(mandate(terms).consent.expires_at.day(), day("2024-03-31"));
+}
+
+#[test]
+fn amounts_are_exact() {
+    for (text, fen) in [(json!(0.01), 1), (json!("1000.10"), 100_010), (json!(999_999_999_999.99), 99_999_999_999_999)] {
+        let mandate = mandate(with("hard_caps.max_order_notional_cny", text));
+        assert_eq!(mandate.hard_caps.max_order_notional, Cash(fen));
+    }
+}
+
+// ---- verdicts ----
+
+/// The mandate of the worked examples: order 3,000, exposure 5,000, leverage 1.0, funding 4,000.
+fn worked(order: i64, leverage: f64, funding: i64) -> Mandate {
+    let mut terms = terms();
+    terms["hard_caps"]["max_order_notional_cny"] = json!(order);
+    terms["hard_caps"]["max_total_exposure_cny"] = json!(5_000);
+    terms["hard_caps"]["max_leverage"] = json!(leverage);
+    terms["hard_caps"]["account_funding_cny"] = json!(funding);
+    mandate(terms)
+}
+
+fn cny(n: i64) -> Cash {
+    Cash(n * 100)
+}
+
+/// Long 2,000 of one security, short 1,000 of another, both quoted at 100.
+fn facts() -> Facts {
+    Facts {
+        board: Some(Board::ShMain),
+        st: Some(false),
+        quote: Some(Price(100 * Price::SCALE)),
+        positions: vec![(code(PLAIN), Some(cny(2_000))), (code(OTHER), Some(cny(-1_000)))],
+        trades_today: Some(0),
+        market_cap: None,
+        avg_daily_turnover: None,
+    }
+}
+
+fn intent(side: Side, quantity: i64, notional: i64) -> Intent {
+    Intent { symbol: code(PLAIN), side, quantity: Shares(quantity), notional: cny(notional), limit: None }
+}
+
+fn breach(mandate: &Mandate, intent: &Intent, facts: &Facts) -> (&'static str, String, String, String) {
+    let Verdict::Breach(b) = verdict::check(mandate, intent, facts) else {
+        panic!("{:?}", verdict::check(mandate, intent, facts))
+    };
+    (b.limit.as_str(), b.limit.text(b.limit_value), b.limit.text(b.attempted_value), b.limit.text(b.overage()))
+}
+
+// spec/seeds.md B16.2, worked example 1
+#[test]
+fn a_sell_first_reduces_its_own_long() {
+    // +2,000 - 2,500 = -500; gross |-500| + |-1,000| = 1,500
+    let allowed = verdict::check(&worked(3_000, 1.0, 4_000), &intent(Side::Sell, 0, 2_500), &facts());
+    assert_eq!(allowed, Verdict::Allow { notional: cny(2_500), exposure: cny(1_500) });
+}
+
+// worked example 2
+#[test]
+fn a_buy_counts_on_top_of_everything_held() {
+    // +2,000 + 2,500 = 4,500; gross 4,500 + 1,000 = 5,500; 500 above 5,000
+    let found = breach(&worked(3_000, 1.0, 4_000), &intent(Side::Buy, 0, 2_500), &facts());
+    assert_eq!(found, ("max_total_exposure_cny", "5000.00".into(), "5500.00".into(), "500.00".into()));
+}
+
+// worked example 3
+#[test]
+fn an_explicit_amount_cannot_hide_a_larger_size() {
+    // max(50, 10 x 120) = 1,200; 200 above 1,000
+    let facts = Facts { quote: Some(Price(120 * Price::SCALE)), ..facts() };
+    let found = breach(&worked(1_000, 1.0, 4_000), &intent(Side::Buy, 10, 50), &facts);
+    assert_eq!(found, ("max_order_notional_cny", "1000.00".into(), "1200.00".into(), "200.00".into()));
+}
+
+// complaint OR-10: 5 x max(100, 200) = 1,000 above 750; a sell is sized at the quote, 5 x 100 = 500
+#[test]
+fn a_buy_limit_above_the_quote_is_the_size() {
+    let mandate = worked(750, 1.0, 4_000);
+    let limit = Some(Price(200 * Price::SCALE));
+    let buy = Intent { limit, ..intent(Side::Buy, 5, 0) };
+    assert_eq!(breach(&mandate, &buy, &facts()).2, "1000.00");
+    let sell = Intent { limit, ..intent(Side::Sell, 5, 0) };
+    assert!(matches!(verdict::check(&mandate, &sell, &facts()), Verdict::Allow { notional, .. } if notional == cny(500)));
+}
+
+#[test]
+fn what_is_not_known_fails() {
+    // complaint OR-11: no price is not a price of zero, also beside an explicit amount
+    fn check(facts: &Facts, terms: Value, expected: Structural) {
+        let found = verdict::check(&mandate(terms), &intent(Side::Buy, 10, 50), facts);
+        assert_eq!(found, Verdict::Deny(expected));
+    }
+    for quote in [None, Some(Price(0)), Some(Price(-1))] {
+        check(&Facts { quote, ..facts() }, terms(), Structural::Unpriceable);
+    }
+    let unknown_value = vec![(code(OTHER), None)];
+    check(&Facts { positions: unknown_value, ..facts() }, terms(), Structural::ExposureUnknown);
+    check(&Facts { trades_today: None, ..facts() }, terms(), Structural::CounterUnreadable);
+    check(&Facts { board: None, ..facts() }, terms(), Structural::AssetClass);
+    check(&Facts { board: Some(Board::Bse), ..facts() }, terms(), Structural::AssetClass);
+    let only_stock = with("hard_caps.allowed_instruments", json!(["stock"]));
+    check(&Facts { st: None, ..facts() }, only_stock.clone(), Structural::InstrumentUnknown);
+    check(&Facts { st: Some(true), ..facts() }, only_stock, Structural::Instrument);
+    check(&facts(), with("universe.exclude_symbols", json!([PLAIN])), Structural::Excluded);
+    check(&facts(), with("universe.min_market_cap_cny", json!(1)), Structural::MarketCapUnknown);
+    check(&facts(), with("universe.min_avg_daily_turnover_cny", json!(1)), Structural::TurnoverUnknown);
+    for (quantity, notional) in [(0, 0), (-1, 0), (10, -1)] {
+        let found = verdict::check(&mandate(terms()), &intent(Side::Buy, quantity, notional), &facts());
+        assert_eq!(found, Verdict::Deny(Structural::Intent), "{quantity} {notional}");
+    }
+}
+
+#[test]
+fn each_cap_holds_at_its_last_unit() {
+    // order cap 3,000: 3,000.00 goes, 3,000.01 does not
+    let mandate = worked(3_000, 100.0, 4_000);
+    let free = Facts { positions: vec![], ..facts() };
+    assert!(matches!(verdict::check(&mandate, &intent(Side::Buy, 0, 3_000), &free), Verdict::Allow { .. }));
+    let above = Intent { notional: Cash(300_001), ..intent(Side::Buy, 0, 0) };
+    assert_eq!(breach(&mandate, &above, &free).3, "0.01");
+    // leverage 0.5 of 4,000 = 2,000: 2,000.00 goes; 2,000.01 is 0.5000025, shown rounded up to 0.5001
+    let levered = worked(3_000, 0.5, 4_000);
+    assert!(matches!(verdict::check(&levered, &intent(Side::Buy, 0, 2_000), &free), Verdict::Allow { .. }));
+    let above = Intent { notional: Cash(200_001), ..intent(Side::Buy, 0, 0) };
+    assert_eq!(breach(&levered, &above, &free), ("max_leverage", "0.50".into(), "0.5001".into(), "0.0001".into()));
+    // three trades a day: the fourth is one too many
+    let busy = Facts { trades_today: Some(3), ..free.clone() };
+    assert_eq!(breach(&mandate, &intent(Side::Buy, 0, 100), &busy), ("max_trades_per_day", "3".into(), "4".into(), "1".into()));
+    // one buy may not cost more than the funding, whatever the leverage
+    let poor = worked(3_000, 100.0, 1_000);
+    assert_eq!(breach(&poor, &intent(Side::Buy, 0, 1_001), &free).0, "account_funding_cny");
+    assert!(matches!(verdict::check(&poor, &intent(Side::Sell, 0, 1_001), &free), Verdict::Allow { .. }));
+    // floors are breached from below
+    let mut floor = terms();
+    floor["universe"]["min_avg_daily_turnover_cny"] = json!(1_000);
+    let thin = Facts { avg_daily_turnover: Some(cny(999)), ..free };
+    let found = breach(&Mandate::from_value(floor).unwrap(), &intent(Side::Buy, 0, 100), &thin);
+    assert_eq!(found, ("min_avg_daily_turnover_cny", "1000.00".into(), "999.00".into(), "1.00".into()));
+}
+
+// decision: an order that takes risk away is not held back for the risk that is left
+#[test]
+fn a_reducing_order_passes_an_exposure_that_is_already_too_high() {
+    // held 8,000, above the cap of 5,000; selling 1,000 leaves 7,000
+    let mandate = worked(3_000, 1.0, 4_000);
+    let rich = Facts { positions: vec![(code(PLAIN), Some(cny(8_000)))], ..facts() };
+    assert!(matches!(verdict::check(&mandate, &intent(Side::Sell, 0, 1_000), &rich), Verdict::Allow { .. }));
+    assert_eq!(breach(&mandate, &intent(Side::Buy, 0, 1_000), &rich).0, "max_total_exposure_cny");
+}
+
+#[test]
+fn the_largest_numbers_do_not_wrap() {
+    let mandate = mandate(terms());
+    let huge = Facts { positions: vec![(code(PLAIN), Some(Cash(i64::MAX))), (code(OTHER), Some(Cash(i64::MIN)))], ..facts() };
+    assert_eq!(breach(&mandate, &intent(Side::Buy, 0, 100), &huge).0, "max_total_exposure_cny");
+    let most = Intent { quantity: Shares(i64::MAX), ..intent(Side::Buy, 1, 0) };
+    assert_eq!(breach(&mandate, &most, &facts()).0, "max_order_notional_cny");
+}
+
+// ---- the gate ----
+
+/// An outside that a test can break.
+#[derive(Clone)]
+struct Outside(Arc<Mutex<Kept>>);
+
+struct Kept {
+    halt: Halt,
+    /// The switch is set from this reading on.
+    halt_from: Option<usize>,
+    readings: usize,
+    trades: BTreeMap<Day, u32>,
+    counter_broken: bool,
+    log: String,
+    /// Lines that may still be written.
+    room: usize,
+}
+
+impl Outside {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Kept {
+            halt: Halt::Clear,
+            halt_from: None,
+            readings: 0,
+            trades: BTreeMap::new(),
+            counter_broken: false,
+            log: String::new(),
+            room: usize::MAX,
+        })))
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Kept)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    fn log(&self) -> String {
+        self.0.lock().unwrap().log.clone()
+    }
+
+    fn open(&self, terms: Value) -> OrderGate {
+        let log = verify(self.log().as_bytes()).unwrap();
+        OrderGate::open(mandate(terms), Box::new(self.clone()), &log).unwrap()
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["payload"]["kind"].as_str().unwrap().to_owned();
+        self.log().lines().map(of).collect()
+    }
+}
+
+impl GateHost for Outside {
+    fn halt(&mut self, _: &str) -> Halt {
+        let mut kept = self.0.lock().unwrap();
+        kept.readings += 1;
+        if kept.halt_from.is_some_and(|from| kept.readings >= from) { Halt::All } else { kept.halt }
+    }
+    fn trades(&mut self, day: Day) -> Reading {
+        let kept = self.0.lock().unwrap();
+        if kept.counter_broken { Err(io::Error::other("broken")) } else { Ok(kept.trades.get(&day).copied()) }
+    }
+    fn keep_trades(&mut self, day: Day, trades: u32) -> io::Result<()> {
+        let mut kept = self.0.lock().unwrap();
+        if kept.counter_broken {
+            return Err(io::Error::other("broken"));
+        }
+        kept.trades.insert(day, trades);
+        Ok(())
+    }
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        let mut kept = self.0.lock().unwrap();
+        kept.room = kept.room.checked_sub(1).ok_or_else(|| io::Error::from(io::ErrorKind::StorageFull))?;
+        kept.log.push_str(line);
+        kept.log.push('\n');
+        Ok(())
+    }
+}
+
+/// Places an order through a gate; on a refusal the whole account must be as before.
+fn through(
+    gate: &mut OrderGate,
+    order: Order,
+    world: &World,
+    at: (&str, DecisionPoint),
+    account: &mut Account,
+) -> Result<Fill, Refusal> {
+    let before = account.clone();
+    let result = gate.place(order, &world.view(at.0, at.1), account, &free());
+    if result.is_err() {
+        assert_eq!(*account, before, "a refusal changes nothing");
+    }
+    account.check_invariants().unwrap();
+    result
+}
+
+fn reason(result: Result<Fill, Refusal>) -> &'static str {
+    match result {
+        Err(Refusal::Gate(gate)) => gate.reason.as_str(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_allowed_order_is_recorded_before_and_after_and_counted_once() {
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    let mut gate = outside.open(terms());
+    let fill = through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account).unwrap();
+    assert_eq!(fill.number, 1);
+    assert_eq!(outside.kinds(), ["mandate_loaded", "order_intent", "order_placed"]);
+    assert_eq!(outside.0.lock().unwrap().trades, BTreeMap::from([(day(TODAY), 1)]));
+    // An order the market refuses is no trade.
+    let refused = through(&mut gate, buy(LOCKED_UP, 100), &world, (TODAY, Open1), &mut account);
+    assert!(matches!(refused, Err(Refusal::LimitUpLocked { .. })));
+    assert_eq!(outside.0.lock().unwrap().trades[&day(TODAY)], 1);
+    assert_eq!(outside.kinds()[3..], ["order_intent", "order_rejected"]);
+    let log = verify(outside.log().as_bytes()).unwrap();
+    assert_eq!((log.records, log.sessions, log.open_intents.len()), (5, 1, 0));
+}
+
+#[test]
+fn the_first_failure_in_the_documented_order_wins() {
+    let (world, mut account) = (World::full(), rich());
+    let outside = Outside::new();
+    let mut gate = outside.open(terms());
+    let mut refused = |order: Order, at| {
+        let result = through(&mut gate, order, &world, at, &mut account);
+        reason(result)
+    };
+    // Everything is wrong at once; each repair uncovers the next check. CHEAP is excluded, 20,000,000 of it above every cap.
+    outside.set(|k| (k.halt, k.counter_broken) = (Halt::Channel, true));
+    let wrong = || buy(CHEAP, 20_000_000);
+    assert_eq!(refused(wrong(), ("2024-03-12", Open1)), "mandate_expired");
+    assert_eq!(refused(wrong(), ("2024-03-11", Open2)), "mandate_expired", "10:00 is the first moment without consent");
+    assert_eq!(refused(wrong(), ("2024-03-11", Open1)), "channel_halted");
+    outside.set(|k| k.halt = Halt::Unreadable);
+    assert_eq!(refused(wrong(), (TODAY, Open1)), "kill_switch_unreadable");
+    outside.set(|k| k.halt = Halt::Clear);
+    assert_eq!(refused(buy(CHEAP, -1), (TODAY, Open1)), "intent_invalid");
+    assert_eq!(refused(buy(CHEAP, 0), (TODAY, Open1)), "intent_invalid");
+    assert_eq!(refused(wrong(), (TODAY, Open1)), "symbol_excluded");
+    assert_eq!(refused(buy(BSE, 20_000_000), (TODAY, Open1)), "asset_class_not_allowed");
+    assert_eq!(refused(buy("999999", 20_000_000), (TODAY, Open1)), "asset_class_not_allowed");
+    assert_eq!(refused(buy(PLAIN, 20_100), (TODAY, Open1)), "max_order_notional_cny");
+    assert_eq!(refused(buy(PLAIN, 20_000), (TODAY, Open1)), "counter_unreadable");
+    assert!(account.fills().is_empty());
+}
+
+#[test]
+fn a_consent_that_begins_later_allows_nothing_yet() {
+    let world = World::full();
+    let mut gate = Outside::new().open(with("consent.created_at", json!("2024-03-08 09:51")));
+    assert_eq!(reason(through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut rich())), "mandate_not_yet_in_force");
+    assert!(through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open2), &mut rich()).is_ok());
+}
+
+#[test]
+fn exposure_counts_what_is_held() {
+    // Held 80,000 x 10 = 800,000; funding 1,000,000, cap 900,000. 10,000 more = 900,000 goes, 10,100 more = 901,000 does not.
+    let (world, outside) = (World::full(), Outside::new());
+    let mut account = holding(&world, PLAIN, 80_000);
+    let mut gate = outside.open(terms());
+    let refused = through(&mut gate, buy(PLAIN, 10_100), &world, (TODAY, Open1), &mut account);
+    let Err(Refusal::Gate(found)) = &refused else { panic!("{refused:?}") };
+    let GateReason::Breach(b) = found.reason else { panic!("{found:?}") };
+    assert_eq!((b.limit.as_str(), b.overage()), ("max_total_exposure_cny", 100_000));
+    let market = free();
+    let lifted = |shares| {
+        let mut account = account.clone();
+        gate_of(&outside).place(buy(PLAIN, shares), &world.view(TODAY, Open1), &mut account, &market)
+    };
+    assert!(!matches!(lifted(10_000), Err(Refusal::Gate(_))), "the market may refuse it, the gate does not");
+}
+
+fn gate_of(outside: &Outside) -> OrderGate {
+    outside.open(terms())
+}
+
+#[test]
+fn a_sell_of_everything_is_sized_at_what_can_be_sold() {
+    let (world, outside) = (World::full(), Outside::new());
+    let mut account = holding(&world, PLAIN, 20_100); // 201,000 CNY, 1,000 above the order cap
+    let mut gate = outside.open(terms());
+    assert_eq!(reason(through(&mut gate, sell(PLAIN, 0), &world, (TODAY, Open1), &mut account)), "max_order_notional_cny");
+    assert!(through(&mut gate, sell(PLAIN, 20_000), &world, (TODAY, Open1), &mut account).is_ok());
+    assert_eq!(reason(through(&mut gate, sell(OTHER, 0), &world, (TODAY, Open1), &mut account)), "intent_invalid");
+}
+
+#[test]
+fn a_security_without_a_fresh_price_is_unpriceable() {
+    // complaint OR-11. Suspended since 2024-03-04; on 03-14 its last close is exactly 10 days old, on 03-15 it is too old.
+    let stock = flat(PLAIN, 10.0);
+    let stock = DAYS[1..].iter().fold(stock, |s, d| s.without(d));
+    let world = World::of(&SmallMarket::new(DAYS[0], 10).stock(stock).stock(flat(OTHER, 100.0)));
+    let mut gate = Outside::new().open(with("consent.expires_at", json!("2024-12-31")));
+    let at = |gate: &mut OrderGate, date| through(gate, buy(PLAIN, 100), &world, (date, PreMarket), &mut rich());
+    assert!(
+        matches!(at(&mut gate, "2024-03-14"), Err(Refusal::OrderUnavailableInPhase)),
+        "priced, and then the market's own refusal"
+    );
+    assert_eq!(reason(at(&mut gate, "2024-03-15")), "unpriceable");
+}
+
+#[test]
+fn trades_are_counted_per_day_and_the_log_backs_the_counter() {
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    let mut gate = outside.open(terms());
+    for _ in 0..3 {
+        through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account).unwrap();
+    }
+    let fourth = || buy(PLAIN, 100);
+    assert_eq!(reason(through(&mut gate, fourth(), &world, (TODAY, Open1), &mut account)), "max_trades_per_day");
+    // A counter set back does not give trades back, and neither does a new session.
+    outside.set(|k| _ = k.trades.insert(day(TODAY), 0));
+    assert_eq!(reason(through(&mut gate, fourth(), &world, (TODAY, Open1), &mut account)), "max_trades_per_day");
+    assert_eq!(reason(through(&mut gate_of(&outside), fourth(), &world, (TODAY, Open1), &mut account)), "max_trades_per_day");
+    // A counter that is gone while the log has trades is unreadable, not zero.
+    outside.set(|k| k.trades.clear());
+    assert_eq!(reason(through(&mut gate, fourth(), &world, (TODAY, Open1), &mut account)), "counter_unreadable");
+    assert!(through(&mut gate, fourth(), &world, (NEXT, Open1), &mut account).is_ok(), "the next day counts from zero");
+}
+
+#[test]
+fn an_order_that_cannot_be_recorded_is_not_sent() {
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    let mut gate = outside.open(terms());
+    outside.set(|k| k.room = 0);
+    assert_eq!(reason(through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account)), "intent_not_recorded");
+    // The chain may have a torn end now: nothing goes any more, room or not.
+    outside.set(|k| k.room = 9);
+    assert_eq!(reason(through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account)), "audit_log_broken");
+    assert!(account.fills().is_empty());
+}
+
+#[test]
+fn a_fill_that_cannot_be_counted_or_recorded_stands_and_is_the_last() {
+    let world = World::full();
+    // Both break once the counter was read: the intent is still recorded, the outcome or the count is not.
+    for break_it in [|k: &mut Kept| k.room = 1, |k: &mut Kept| k.counter_broken = true] {
+        let (outside, mut account) = (Outside::new(), rich());
+        let host = CounterBreaks { inner: outside.clone(), after: break_it };
+        let mut gate = OrderGate::open(mandate(terms()), Box::new(host), &verify(b"").unwrap()).unwrap();
+        let order = buy(PLAIN, 100).with_key("k");
+        assert!(through(&mut gate, order.clone(), &world, (TODAY, Open1), &mut account).is_ok());
+        assert_eq!(reason(through(&mut gate, buy(OTHER, 100), &world, (TODAY, Open1), &mut account)), "audit_log_broken");
+        // complaint OR-13: the same key is answered with its first result; nothing is traded.
+        let again = through(&mut gate, order, &world, (TODAY, Open1), &mut account).unwrap();
+        assert!(again.repeated && account.fills().len() == 1);
+    }
+}
+
+/// Breaks its outside when the counter is read.
+struct CounterBreaks {
+    inner: Outside,
+    after: fn(&mut Kept),
+}
+
+impl GateHost for CounterBreaks {
+    fn halt(&mut self, channel: &str) -> Halt {
+        self.inner.halt(channel)
+    }
+    fn trades(&mut self, day: Day) -> Reading {
+        let reading = self.inner.trades(day);
+        self.inner.set(self.after);
+        reading
+    }
+    fn keep_trades(&mut self, day: Day, trades: u32) -> io::Result<()> {
+        self.inner.keep_trades(day, trades)
+    }
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        self.inner.append(line)
+    }
+}
+
+#[test]
+fn the_switch_is_read_once_more_right_before_the_order_goes() {
+    // Readings: 1 when opened, 2 while judged, 3 before it is placed.
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    outside.set(|k| k.halt_from = Some(3));
+    let mut gate = outside.open(terms());
+    assert_eq!(reason(through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account)), "halted");
+    assert_eq!(outside.kinds(), ["mandate_loaded", "order_intent", "halt_tripped", "order_rejected"]);
+    assert!(verify(outside.log().as_bytes()).unwrap().open_intents.is_empty(), "the intent was not sent, and the log says so");
+}
+
+#[test]
+fn conditional_orders_go_through_the_gate_and_may_be_cancelled_under_a_halt() {
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    let condition = NewCondition {
+        security: code(PLAIN),
+        side: Side::Buy,
+        shares: Shares(100),
+        comparator: Comparator::AtMost,
+        trigger: 10.0,
+        protective: false,
+        reasoning: "r".to_owned(),
+        sessions: None,
+    };
+    account.start_day(&world.view(TODAY, PreMarket)).unwrap();
+    let id = account.create_condition(condition, &world.view(TODAY, PreMarket), &free()).unwrap();
+    let mut gate = outside.open(terms());
+    outside.set(|k| k.halt = Halt::All);
+    let outcomes = evaluate_through(&world.view(TODAY, Open1), &mut account, &free(), Some(&mut gate));
+    let codes: Vec<ErrorCode> = outcomes.iter().filter_map(|o| o.result.as_ref().err().map(Refusal::code)).collect();
+    assert_eq!(codes, [ErrorCode::OrderGateHalted], "one outcome, though four bars met the condition");
+    assert!(account.fills().is_empty() && account.conditions().find(&id).unwrap().is_active());
+    // Lifted again, the next window fills it.
+    outside.set(|k| k.halt = Halt::Clear);
+    let mut lifted = account.clone();
+    assert!(evaluate_through(&world.view(TODAY, Close1), &mut lifted, &free(), Some(&mut gate))[0].result.is_ok());
+    // spec/seeds.md B15.5
+    outside.set(|k| k.halt = Halt::All);
+    account.cancel_condition(&id, "r".to_owned(), &world.view(TODAY, Open2)).unwrap();
+    gate.cancelled(&id, &world.view(TODAY, Open2));
+    assert_eq!(outside.kinds().last().unwrap(), "order_cancelled");
+}
+
+#[test]
+fn a_failure_says_what_the_owner_set_and_how_far_the_order_is_beyond_it() {
+    let (world, outside) = (World::full(), Outside::new());
+    let mut gate = outside.open(terms());
+    let failure = |gate: &mut OrderGate, order| -> ToolFailure {
+        through(gate, order, &world, (TODAY, Open1), &mut rich()).unwrap_err().into()
+    };
+    let paused = failure(&mut gate, buy(OTHER, 2_100)); // 210,000 against 200,000
+    outside.set(|k| k.halt = Halt::All);
+    let halted = failure(&mut gate, buy(PLAIN, 100));
+    outside.set(|k| k.halt = Halt::Clear);
+    let denied = failure(&mut gate, buy(CHEAP, 100));
+    for (found, code) in [
+        (&paused, ErrorCode::OrderGateReauthorization),
+        (&halted, ErrorCode::OrderGateHalted),
+        (&denied, ErrorCode::OrderGateDenied),
+    ] {
+        assert_eq!((found.code, found.retryable()), (code, false));
+        assert_eq!(found.correction["status"], "blocked");
+    }
+    let text: Vec<String> = [paused, halted, denied]
+        .iter()
+        .map(|f| format!("{}: {}\n{}\n{:#}", f.code, f.message, f.instruction, Value::Object(f.correction.clone())))
+        .collect();
+    insta::assert_snapshot!(text.join("\n\n"));
+}
+
+// ---- the audit log ----
+
+/// A log with a fill, a refusal and a breach.
+fn log() -> String {
+    let (world, outside, mut account) = (World::full(), Outside::new(), rich());
+    let mut gate = outside.open(terms());
+    through(&mut gate, buy(PLAIN, 100), &world, (TODAY, Open1), &mut account).unwrap();
+    let _ = through(&mut gate, buy(OTHER, 5_000), &world, (TODAY, Open1), &mut account);
+    let _ = through(&mut gate, buy(LOCKED_UP, 100).with_key("k"), &world, (TODAY, Open1), &mut account);
+    outside.log()
+}
+
+#[test]
+fn the_log_reads_as_reviewed() {
+    insta::assert_snapshot!(log());
+}
+
+#[test]
+fn the_verifier_names_the_first_break() {
+    fn check(log: &str, line: u64, expected: BreakKind) {
+        let found = verify(log.as_bytes()).unwrap_err();
+        assert_eq!((found.line, found.fault), (line, expected));
+    }
+    let log = log();
+    let lines: Vec<&str> = log.lines().collect();
+    let joined = |lines: &[&str]| lines.iter().map(|l| format!("{l}\n")).collect::<String>();
+    assert_eq!(verify(b"").unwrap().records, 0);
+    check(&log.replacen("\"filled\"", "\"rejected\"", 1), 3, BreakKind::Hash);
+    check(&joined(&[lines[0], lines[2]]), 2, BreakKind::Sequence { expected: 2, found: 3 });
+    check(&joined(&[lines[0], lines[0]]), 2, BreakKind::Sequence { expected: 2, found: 1 });
+    check(&joined(&lines[1..]), 1, BreakKind::Sequence { expected: 1, found: 2 });
+    check(&log[..log.len() - 1], 6, BreakKind::Torn);
+    check(&format!("{log}\n"), 7, BreakKind::NotARecord);
+    check(&log.replacen("{\"seq\":1", "{ \"seq\":1", 1), 1, BreakKind::Spelling);
+    check(&log.replacen("{\"seq\":1", "{\"seq\":1,\"seq\":1", 1), 1, BreakKind::NotARecord);
+    check(&log.replacen("\"seq\":2", "\"note\":0,\"seq\":2", 1), 2, BreakKind::NotARecord);
+    // A record made anew with a right hash of its own still does not fit the next one.
+    let forged = {
+        let world = World::full();
+        let outside = Outside::new();
+        let mut gate = outside.open(terms());
+        through(&mut gate, buy(PLAIN, 200), &world, (TODAY, Open1), &mut rich()).unwrap();
+        outside.log()
+    };
+    let forged: Vec<&str> = forged.lines().collect();
+    check(&joined(&[lines[0], forged[1], lines[2]]), 3, BreakKind::Previous);
+    // Bytes that are no text.
+    let mut bytes = log.clone().into_bytes();
+    bytes[3] = 0xff;
+    assert_eq!(verify(&bytes).unwrap_err().line, 1);
+}
+
+#[test]
+fn any_changed_byte_breaks_the_chain() {
+    let log = log().into_bytes();
+    for at in (0..log.len()).step_by(7) {
+        let mut changed = log.clone();
+        changed[at] ^= 1;
+        let line = 1 + log[..at].iter().filter(|b| **b == b'\n').count() as u64;
+        match verify(&changed) {
+            Err(found) => assert!(found.line == line || found.line == line + 1, "byte {at} of line {line}: {found}"),
+            Ok(_) => panic!("byte {at} of line {line} was changed and nobody noticed"),
+        }
+    }
+}
+
+// complaint OR-13: an order whose outcome is unknown stays blocked, under the same key and under a new one
+#[test]
+fn an_intent_without_an_outcome_blocks_equal_orders() {
+    let world = World::full();
+    let whole = log();
+    let cut: String = whole.lines().take(2).map(|l| format!("{l}\n")).collect(); // killed between the intent and its outcome
+    let outside = Outside::new();
+    outside.set(|k| k.log = cut);
+    let mut gate = outside.open(terms());
+    assert_eq!(gate.unknown_outcomes().len(), 1);
+    let mut account = rich();
+    for order in [buy(PLAIN, 100), buy(PLAIN, 100).with_key("another")] {
+        let refused = through(&mut gate, order, &world, (TODAY, Open1), &mut account);
+        assert_eq!(refused.as_ref().unwrap_err().code(), ErrorCode::OrderOutcomeUnknown);
+        assert_eq!(reason(refused), "outcome_unknown");
+    }
+    assert!(through(&mut gate, buy(PLAIN, 200), &world, (TODAY, Open1), &mut account).is_ok(), "another order is another order");
+}
+
+/// The orders of [`log`] again, over recorded answers.
+fn again(recorded: Recorded<Outside>, prior: &str) -> (Vec<Result<Fill, Refusal>>, OrderGate) {
+    let (world, mut account) = (World::full(), rich());
+    let mut gate = OrderGate::open(mandate(terms()), Box::new(recorded), &verify(prior.as_bytes()).unwrap()).unwrap();
+    let orders = [buy(PLAIN, 100), buy(OTHER, 5_000), buy(LOCKED_UP, 100).with_key("k")];
+    let results = orders.into_iter().map(|o| through(&mut gate, o, &world, (TODAY, Open1), &mut account)).collect();
+    (results, gate)
+}
+
+// A killed run is played again from its start: what was recorded is not written twice, and what was not yet recorded is.
+#[test]
+fn a_resumed_session_goes_on_where_its_log_ends() {
+    let whole = log();
+    let lines: Vec<&str> = whole.lines().collect();
+    for kept in 1..=lines.len() {
+        let cut: String = lines[..kept].iter().map(|l| format!("{l}\n")).collect();
+        let (before, last) = sessions(cut.as_bytes()).unwrap();
+        assert_eq!((before.records, last.len()), (0, kept));
+        let outside = Outside::new();
+        outside.set(|k| k.log.clone_from(&cut));
+        if kept >= 3 {
+            outside.set(|k| _ = k.trades.insert(day(TODAY), 1)); // kept before the outcome was recorded
+        }
+        again(Recorded::new(&last, outside.clone()), "");
+        assert_eq!(outside.log(), whole, "killed after line {kept}");
+        assert_eq!(outside.0.lock().unwrap().trades[&day(TODAY)], 1, "killed after line {kept}");
+    }
+}
+
+#[test]
+fn a_replay_decides_as_the_run_did_and_denies_where_it_differs() {
+    let whole = log();
+    let (_, last) = sessions(whole.as_bytes()).unwrap();
+    let world = World::full();
+    let replay = |orders: Vec<Order>| -> Vec<Result<Fill, Refusal>> {
+        let mut account = rich();
+        let host = Box::new(Recorded::new(&last, NothingLive));
+        let mut gate = OrderGate::open(mandate(terms()), host, &verify(b"").unwrap()).unwrap();
+        orders.into_iter().map(|o| through(&mut gate, o, &world, (TODAY, Open1), &mut account)).collect()
+    };
+    let same = replay(vec![buy(PLAIN, 100), buy(OTHER, 5_000), buy(LOCKED_UP, 100).with_key("k")]);
+    assert!(same[0].is_ok());
+    assert!(matches!(same[2], Err(Refusal::LimitUpLocked { .. })));
+    let other = replay(vec![buy(PLAIN, 200), buy(PLAIN, 100)]);
+    assert_eq!(other.into_iter().map(reason).collect::<Vec<_>>(), ["intent_not_recorded", "audit_log_broken"]);
+    // Another mandate is another run.
+    let host = Box::new(Recorded::new(&last, NothingLive));
+    let terms = with("hard_caps.max_trades_per_day", json!(4));
+    assert!(OrderGate::open(mandate(terms), host, &verify(b"").unwrap()).is_err());
+}
