@@ -1,5 +1,7 @@
 //! Memory through a session: words that are never rewritten, events kept before an answer, days closed with journal and hard state.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation must stop its test at once, a skipped one says so")]
+
 use crate::fixture::{Memory as Records, Setup, call, code, store, trading_days};
 use async_trait::async_trait;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! The watchlist through a session: visible codes in and out, relative times, the reason as written, limits of the card.
 
+#![allow(clippy::unwrap_used, reason = "a broken expectation must stop its test at once, a skipped one says so")]
+
 use crate::fixture::{Setup, call, code, store, trading_days};
 use serde_json::{Value, json};
 use traderharness_harness::{Card, Session};
