@@ -1,7 +1,11 @@
 //! Watchlist and memory against recorded answers of the Python implementation, played through a session: equal in value, or a
 //! deliberate difference that the spec names. Extra fields of ours are additions, not differences; prose is never compared.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a broken expectation must stop its test at once, a skipped one says so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a broken expectation must stop its test at once, a skipped one says so"
+)]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
