@@ -151,8 +151,19 @@ impl<'f> Decoder<'f> {
 
     fn codes(&mut self, table: &str) -> Result<Vec<Code>, IngestError> {
         let numbers = self.u32s(table, "code")?;
-        let codes: Option<Vec<Code>> =
-            numbers.iter().map(|n| Code::parse(&format!("{n:06}")).filter(|c| c.board().is_some())).collect();
+        // Rows of one security lie together, so most codes are the one before.
+        let mut last: Option<(u32, Code)> = None;
+        let codes: Option<Vec<Code>> = numbers
+            .iter()
+            .map(|n| match last {
+                Some((number, code)) if number == *n => Some(code),
+                _ => {
+                    let code = Code::parse(&format!("{n:06}")).filter(|c| c.board().is_some())?;
+                    last = Some((*n, code));
+                    Some(code)
+                }
+            })
+            .collect();
         codes.ok_or_else(|| (self.fault)(format!("`{table}` holds a number that is no code")))
     }
 

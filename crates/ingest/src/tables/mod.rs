@@ -56,6 +56,8 @@ impl Opened {
             self.faults.text(FaultKind::MalformedCode, 0, &format!("`{text}` in {count} rows"));
         }
         let known = known_prefixes();
+        // Rows of one security often lie together.
+        let mut last: Option<(u32, Code)> = None;
         Ok(rows
             .into_iter()
             .map(|code| match code {
@@ -67,13 +69,16 @@ impl Opened {
                     self.faults.many(FaultKind::MalformedCode, 1);
                     None
                 }
+                number if last.is_some_and(|(n, _)| n == number) => last.map(|(_, code)| code),
                 code => {
                     let text = format!("{code:06}");
                     if !known[(code / 1_000) as usize] {
                         self.faults.text(FaultKind::UnknownBoard, 1, &text);
                         return None;
                     }
-                    Code::parse(&text)
+                    let parsed = Code::parse(&text)?;
+                    last = Some((code, parsed));
+                    Some(parsed)
                 }
             })
             .collect())
