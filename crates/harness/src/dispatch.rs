@@ -1,6 +1,7 @@
 //! The way a tool call travels: the ten steps of DESIGN, in one function, whichever door the call came in by.
 
 use crate::Session;
+use crate::correction::Unfit;
 use crate::masking::{FieldMask, unmask_arguments};
 use crate::phase::{COMPLETION_TOOLS, is_offered};
 use crate::session::SessionError;
@@ -10,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use traderharness_contract::budget::{OldestFirst, RESULT_LIMIT};
 use traderharness_contract::definition::Note;
-use traderharness_contract::{Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
+use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
 use traderharness_market::{Code, Side, View};
 use traderharness_replay::Record;
 use traderharness_tools_exec::{Control, ExecCtx, Fill, Origin};
@@ -85,18 +86,26 @@ impl Session {
         // 1-5: parse, resolve, validate, disambiguate and unmask, admit.
         let admitted = self.admit(name, raw, &toolbox, &mut received, &mut notes);
         let effect = admitted.as_ref().ok().map(|a| a.tool.bound.spec().effect);
+        let order = admitted.as_ref().ok().filter(|_| name == "place_order").map(|a| a.args.clone());
         self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
-        let fills_before = self.account.fills().len();
 
         // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market.
         // Masking it would tell the agent which of its own words is a code, a name or a day of this run (engine E8.5).
         let mut outcome = match admitted {
-            Ok(admitted) => self.handle(admitted)?,
-            Err(failure) => Outcome::Failed(failure),
+            Ok(admitted) => {
+                // Until its result is recorded, nobody may say what became of an order.
+                self.order_unknown |= effect == Some(Effect::Financial);
+                self.handle(admitted)?
+            }
+            Err(failure) => stopped(failure),
         };
         self.keep_memory()?;
+        if let Some(order) = order {
+            let failure = if let Outcome::Failed(f) | Outcome::Blocked(f) = &mut outcome { Some(f) } else { None };
+            self.corrections.settle(&order, failure, self.config.card.require_phase_completion);
+        }
         let mut code = None;
-        if let Outcome::Failed(failure) = &mut outcome {
+        if let Outcome::Failed(failure) | Outcome::Blocked(failure) = &mut outcome {
             code = Some(failure.code);
             let repeated = self.phase.count_failure(name, &sent);
             if repeated >= 3 {
@@ -117,12 +126,15 @@ impl Session {
         self.phase.book(name, &envelope, code);
 
         // 10: record, then acknowledge.
-        let fills: Vec<Value> =
-            self.account.fills()[fills_before..].iter().map(|fill| self.masked_value(fill_event(fill))).collect();
-        for event in fills {
+        while let Some(fill) = self.account.fills().get(self.recorded_fills) {
+            let event = self.masked_value(fill_event(fill));
             self.append(Record::Fill { event })?;
+            self.recorded_fills += 1;
         }
         self.append(Record::tool_result(id, name, &envelope))?;
+        if effect == Some(Effect::Financial) {
+            self.order_unknown = false;
+        }
         if effect.is_some_and(|e| !e.is_read()) {
             self.account.ledger().check_invariants()?;
         }
@@ -194,6 +206,31 @@ impl Session {
         if !is_offered(name, self.clock.point) {
             return Err(self.unavailable(name, &format!("{name} cannot be called at {}.", self.clock.point)));
         }
+        match self.corrections.admit(name) {
+            Ok(()) => {}
+            Err(Unfit::Tool) => {
+                let text = format!("{name} was not run: this turn is for the correction of an order.");
+                return Err(self.unavailable(name, &text));
+            }
+            Err(Unfit::SecondOrder) => {
+                let mut failure = self.unavailable(name, "One order is run per correction turn; this one was not.");
+                failure.retryable = Some(false);
+                return Err(failure);
+            }
+        }
+        if spec.effect == Effect::Financial && self.order_unknown {
+            let key = args.get("idempotency_key").and_then(Value::as_str);
+            if key.is_none_or(|key| self.account.filled_under(key).is_none()) {
+                return Err(ToolFailure::new(
+                    ErrorCode::OrderOutcomeUnknown,
+                    "An earlier order was sent and its result could not be recorded, so no further order is sent.",
+                    "Send the earlier order again under its own idempotency key to get its result; call get_portfolio to see what is held.",
+                ));
+            }
+        }
+        if name == "place_order" {
+            self.corrections.admit_order(&args)?;
+        }
         if spec.repeat == Repeat::OncePerMessage {
             let key = (name.to_owned(), args.to_string());
             if self.message_effects.contains(&key) {
@@ -217,7 +254,13 @@ impl Session {
         let mut control = Control { pending: self.phase.blocking(), requested: None };
         let mut contexts = Contexts {
             market: MarketCtx { view, state: &mut self.market_state },
-            exec: ExecCtx { view, account: &mut self.account, limits: &self.limits, gate: self.gate.as_mut(), control: &mut control },
+            exec: ExecCtx {
+                view,
+                account: &mut self.account,
+                limits: &self.limits,
+                gate: self.gate.as_mut(),
+                control: &mut control,
+            },
         };
         // A panic is a defect of ours. In a read tool it costs that call; in an account-changing one the account is not trusted any more.
         let result = catch_unwind(AssertUnwindSafe(|| tool.invoke(&mut contexts, args)));
@@ -242,7 +285,7 @@ impl Session {
         let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
         let mut payload = match result {
             Ok(payload) => payload,
-            Err(failure) => return Ok(Outcome::Failed(mask.failure(failure))),
+            Err(failure) => return Ok(stopped(mask.failure(failure))),
         };
         if self.config.check_output
             && let Err(issues) = tool.definition.validate_output(&payload)
@@ -282,6 +325,17 @@ impl Session {
             "Call it again after the clock has moved, or use one of available_tools."
         };
         ToolFailure::new(ErrorCode::ToolUnavailableInPhase, message, hint).with("available_tools", json!(names))
+    }
+}
+
+/// A failed call, or a blocked one: the codes of an order that was stopped in front of the market.
+fn stopped(failure: ToolFailure) -> Outcome {
+    match failure.code {
+        ErrorCode::OrderGateHalted
+        | ErrorCode::OrderGateDenied
+        | ErrorCode::OrderGateReauthorization
+        | ErrorCode::OrderOutcomeUnknown => Outcome::Blocked(failure),
+        _ => Outcome::Failed(failure),
     }
 }
 

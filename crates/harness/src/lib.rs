@@ -8,6 +8,7 @@
 //! | [`toolbox`] | the tools of a run with their compiled definitions |
 //! | [`session`] | [`Session`]: one agent, one account, one clock |
 //! | [`dispatch`] | the ten steps of a tool call |
+//! | [`correction`] | corrected orders that may not change what they say |
 //! | [`phase`] | open failures, completion rules, what is offered at a decision point |
 //! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
 //! | [`brief`] | the texts a day starts with and each window opens with |
@@ -20,6 +21,7 @@
 
 pub mod brief;
 pub mod card;
+pub mod correction;
 pub mod dispatch;
 pub mod masking;
 pub mod memory;

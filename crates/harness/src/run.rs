@@ -413,6 +413,7 @@ impl Loop<'_> {
             let report = self.run_call(call)?;
             failed += usize::from(report.code.is_some());
         }
+        self.session.end_message();
         Ok(!calls.is_empty() && failed == calls.len())
     }
 

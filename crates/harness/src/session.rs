@@ -1,6 +1,7 @@
 //! [`Session`]: one agent, one account, one clock. `Send`, cheap to create, many per process over one shared store.
 
-use crate::phase::{PhaseState, is_offered};
+use crate::correction::Corrections;
+use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
 use crate::toolbox::BoundTool;
 use crate::{Card, Toolbox};
 use serde_json::{Value, json};
@@ -108,6 +109,11 @@ pub struct Session {
     pub(crate) gate: Option<OrderGate>,
     pub(crate) market_state: MarketState,
     pub(crate) phase: PhaseState,
+    pub(crate) corrections: Corrections,
+    /// Fills of the account that the journal holds.
+    pub(crate) recorded_fills: usize,
+    /// An order was handed to its handler and its result was not recorded: nobody knows what became of it (complaint OR-13).
+    pub(crate) order_unknown: bool,
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) memory_sink: Box<dyn MemorySink>,
     /// Journal and hard state of the current day are written.
@@ -149,6 +155,9 @@ impl Session {
             gate: None,
             market_state: MarketState::default(),
             phase: PhaseState::default(),
+            corrections: Corrections::default(),
+            recorded_fills: 0,
+            order_unknown: false,
             journal,
             memory_sink: Box::new(NoSink),
             day_closed: false,
@@ -157,6 +166,14 @@ impl Session {
             conditions_met: Vec::new(),
             config,
         })
+    }
+
+    /// Goes on with another journal, for hosts whose first one could not keep a record. What was not recorded before is not known: orders
+    /// stay blocked until the one in doubt is asked for again under its key (complaint OR-13).
+    #[must_use]
+    pub fn with_journal(mut self, journal: Box<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
     }
 
     /// Puts an order gate in front of the market: every order of the session, conditional ones too, goes through it.
@@ -209,7 +226,11 @@ impl Session {
     /// Tools that can be called now, in catalog order.
     pub fn offered(&self) -> impl Iterator<Item = &BoundTool> {
         let point = self.clock.point;
-        self.config.toolbox.enabled().filter(move |t| is_offered(t.bound.spec().name, point))
+        let halted = self.gate.as_ref().is_some_and(OrderGate::opened_halted);
+        self.config.toolbox.enabled().filter(move |t| {
+            let name = t.bound.spec().name;
+            is_offered(name, point) && self.corrections.offers(name) && !(halted && name == "place_order")
+        })
     }
 
     /// Tool definitions as a model gets them now.
@@ -237,6 +258,7 @@ impl Session {
         self.day_closed = false;
         self.clock = Clock { day, point: DecisionPoint::PreMarket };
         self.phase = PhaseState::default();
+        self.corrections.start_day();
         self.message_effects.clear();
         self.conditions_met.clear();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
@@ -262,6 +284,7 @@ impl Session {
         let next = self.clock.point.next().ok_or(SessionError::DayOver { point: self.clock.point })?;
         self.clock.point = next;
         self.phase = PhaseState::default();
+        self.corrections.next_point();
         self.message_effects.clear();
         self.enter_point()?;
         // The bars that just became visible meet the conditions before the agent sees the window (engine E5.3).
@@ -270,7 +293,9 @@ impl Session {
         self.account.ledger().check_invariants()?;
         let events: Vec<Record> = self.conditions_met.iter().map(|outcome| self.condition_record(outcome)).collect();
         for event in events {
+            let filled = matches!(event, Record::Fill { .. });
             self.append(event)?;
+            self.recorded_fills += usize::from(filled);
         }
         Ok(next)
     }
@@ -302,9 +327,19 @@ impl Session {
         self.append(Record::DecisionPoint { point: point.as_str().to_owned(), time: point.now_minute().to_string() })
     }
 
-    /// Forgets which account-changing calls the current assistant message made. Call it before each message's calls.
+    /// Forgets which account-changing calls the current assistant message made, and begins a correction turn when one is due. Call it
+    /// before each message's calls.
     pub fn begin_message(&mut self) {
         self.message_effects.clear();
+        self.end_message();
+        self.corrections.begin_message();
+    }
+
+    /// Ends the message that was begun: a correction turn that did nothing for the correction gives it up where no completion tool could.
+    /// [`Session::begin_message`] does it for hosts that do not.
+    pub fn end_message(&mut self) {
+        let can_complete = self.offered().any(|t| COMPLETION_TOOLS.contains(&t.bound.spec().name));
+        self.corrections.end_message(can_complete);
     }
 
     pub(crate) fn append(&mut self, record: Record) -> Result<(), SessionError> {

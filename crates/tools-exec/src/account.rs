@@ -153,6 +153,11 @@ impl Account {
         self.fills.iter().filter(move |f| f.day == day)
     }
 
+    /// The fill of an order that was sent under this key.
+    pub fn filled_under(&self, key: &str) -> Option<&Fill> {
+        self.keyed.get(key).map(|keyed| &keyed.fill)
+    }
+
     /// Plan of a held position.
     pub fn plan(&self, code: Code) -> Option<&Plan> {
         self.plans.get(&code)

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_harness::toolbox::{Bound, handlers};
 use traderharness_harness::{CallReport, Card, RawArguments, Session, SessionConfig, Toolbox};
-use traderharness_market::testing::{SmallMarket, SmallStock};
-use traderharness_market::{Day, DecisionPoint, Mask, MaskConfig, MaskStyle, Store};
+use traderharness_market::store::SegmentRow;
+use traderharness_market::testing::{SmallMarket, SmallStock, day, moment};
+use traderharness_market::{Code, Day, DecisionPoint, Mask, MaskConfig, MaskStyle, Store};
 use traderharness_replay::{Record, RecordingError};
 
 pub(crate) const FIRST: &str = "2024-03-01";
@@ -30,6 +31,19 @@ pub(crate) fn store() -> Arc<Store> {
             SmallStock::new(code).name(&format!("Harbour Tools {n}")).industry("Tools-Hand").closes(&closes(10.0 + n as f64));
         for day in &days[SESSIONS - 3..] {
             stock = stock.minutes(&day.to_string(), &[10.0 + n as f64 + 0.1; 48]);
+        }
+        if *code == "600001" {
+            stock = stock.valuation("2024-03-29", [10.0, 1.0, 1.0, 1.0], false).segment(SegmentRow {
+                code: Code::parse(code).unwrap(),
+                visible_from: Some(moment("2024-01-02 18:00")),
+                published: Some(day("2024-01-02")),
+                report_date: Some(day("2023-12-31")),
+                kind: "product".to_owned(),
+                name: "Hand tools".to_owned(),
+                revenue: Some(1e8),
+                revenue_pct: Some(1.0),
+                gross_margin: Some(0.3),
+            });
         }
         market = market.stock(stock);
     }

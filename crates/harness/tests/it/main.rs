@@ -3,8 +3,10 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod cards;
+mod corrections;
 mod dispatch;
 mod fixture;
+mod gate;
 mod memory;
 mod memory_peer;
 mod oracle;

@@ -87,7 +87,7 @@ fn a_card_that_demands_plans_gets_them() {
 }
 
 /// Answers each request with what the function makes of it.
-struct Model<F>(F);
+pub(crate) struct Model<F>(F);
 
 #[async_trait]
 impl<F: FnMut(&Request, Turn) -> Response + Send> ModelClient for Model<F> {
@@ -96,17 +96,17 @@ impl<F: FnMut(&Request, Turn) -> Response + Send> ModelClient for Model<F> {
     }
 }
 
-fn says(text: &str) -> Response {
+pub(crate) fn says(text: &str) -> Response {
     Response::new(Message::assistant(text, &[]))
 }
 
-fn calls(list: &[(&str, Value)]) -> Response {
+pub(crate) fn calls(list: &[(&str, Value)]) -> Response {
     let calls: Vec<ToolCall> =
         list.iter().enumerate().map(|(i, (tool, args))| ToolCall::new(format!("c{i}"), *tool, args.to_string())).collect();
     Response::new(Message::assistant("", &calls))
 }
 
-fn completes(point: DecisionPoint) -> Response {
+pub(crate) fn completes(point: DecisionPoint) -> Response {
     if point == DecisionPoint::Close2 {
         calls(&[("finish_day", json!({ "summary": "done" }))])
     } else {
@@ -114,7 +114,7 @@ fn completes(point: DecisionPoint) -> Response {
     }
 }
 
-fn play(card: Card, model: impl FnMut(&Request, Turn) -> Response + Send) -> (Session, Result<RunSummary, RunError>) {
+pub(crate) fn play(card: Card, model: impl FnMut(&Request, Turn) -> Response + Send) -> (Session, Result<RunSummary, RunError>) {
     let store = store();
     let days = trading_days(&store);
     let mut session = Setup { card, ..Setup::default() }.session(&store);
@@ -146,7 +146,7 @@ fn a_card_without_the_protocol_moves_on_when_its_turns_are_used_up() {
     let mut seen = Vec::new();
     let (_, outcome) = play(card, |_, turn| {
         seen.push(turn.point);
-        if turn.point == DecisionPoint::Close2 { completes(turn.point) } else { says("waiting") }
+        if turn.point == Close2 { completes(turn.point) } else { says("waiting") }
     });
     outcome.unwrap();
     use DecisionPoint::{Close1, Close2, Open1, Open2, PreMarket};
