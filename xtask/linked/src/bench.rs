@@ -8,6 +8,7 @@ mod house;
 mod measure;
 mod rows;
 mod session;
+mod tools;
 
 pub(crate) use house::House;
 
@@ -22,7 +23,8 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
         eprintln!("this is a debug build: the figures mean nothing; use `cargo xtask bench`");
     }
     let wanted = |row: &&Row| filter.is_none_or(|filter| row.name.contains(filter));
-    let rows: Vec<&Row> = rows::ALL.iter().filter(wanted).collect();
+    let more = tools::all();
+    let rows: Vec<&Row> = rows::ALL.iter().chain(&more).filter(wanted).collect();
     anyhow::ensure!(!rows.is_empty(), "no row is named like `{}`", filter.unwrap_or_default());
     let mut house = House::new();
     let mut lines = Vec::new();
@@ -193,7 +195,8 @@ absent                                  not measured: not built yet
 
     #[test]
     fn row_names_are_unique() {
-        let names: std::collections::BTreeSet<&str> = rows::ALL.iter().map(|row| row.name).collect();
-        assert_eq!(names.len(), rows::ALL.len());
+        let more = tools::all();
+        let names: std::collections::BTreeSet<&str> = rows::ALL.iter().chain(&more).map(|row| row.name).collect();
+        assert_eq!(names.len(), rows::ALL.len() + more.len());
     }
 }

@@ -104,18 +104,18 @@ fn view_bars(house: &mut House) -> anyhow::Result<Outcome> {
 }
 
 /// A read tool as a session would call it, without validation and envelope.
-struct Called {
+pub(crate) struct Called {
     handler: Handler<MarketTools>,
     clock: Clock,
 }
 
 impl Called {
-    fn find(store: &Store, name: &str) -> anyhow::Result<Self> {
+    pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<Self> {
         let found = traderharness_tools_market::tools().into_iter().find(|handler| handler.spec.name == name);
         Ok(Self { handler: found.with_context(|| format!("`{name}` is not in the catalog yet"))?, clock: House::clock(store)? })
     }
 
-    fn call(&self, store: &Store, mask: &Mask, state: &mut MarketState, args: Value) -> anyhow::Result<Value> {
+    pub(crate) fn call(&self, store: &Store, mask: &Mask, state: &mut MarketState, args: Value) -> anyhow::Result<Value> {
         let mut context = MarketCtx { view: View::new(store, self.clock, mask), state };
         self.handler.invoke(&mut context, args).map_err(|failure| anyhow::anyhow!("{}: {}", failure.code, failure.message))
     }

@@ -11,16 +11,20 @@ use traderharness_harness::{Card, RawArguments, Session, SessionConfig, Toolbox}
 use traderharness_market::{Mask, MaskConfig, Store};
 
 /// What sessions share.
-struct Stage {
+pub(crate) struct Stage {
     config: SessionConfig,
 }
 
 impl Stage {
-    fn of(house: &mut House, masked: bool) -> anyhow::Result<Self> {
+    pub(crate) fn of(house: &mut House, masked: bool) -> anyhow::Result<Self> {
+        Self::of_card(house, masked, Card::builtin())
+    }
+
+    pub(crate) fn of_card(house: &mut House, masked: bool, card: Card) -> anyhow::Result<Self> {
         let (store, plain) = house.market()?;
         let hidden = || MaskConfig { dates: true, entities: true, key: b"bench-key-of-16b".to_vec(), ..MaskConfig::default() };
         let mask = if masked { Arc::new(Mask::new(&store, hidden())) } else { plain };
-        let card = Arc::new(Card::builtin());
+        let card = Arc::new(card);
         let toolbox = Arc::new(Toolbox::new(&card, masked)?);
         Ok(Self { config: SessionConfig { store, mask, card, toolbox, check_output: false } })
     }
@@ -30,23 +34,29 @@ impl Stage {
     }
 
     /// Visible code of the `n`-th security, spread over the market.
-    fn code(&self, n: usize) -> &str {
+    pub(crate) fn code(&self, n: usize) -> &str {
         let order = self.config.mask.in_visible_order();
         self.config.mask.code(order[n * 37 % order.len()])
     }
 
-    /// A session on one of the days with 5-minute bars, at the first window.
-    fn session(&self) -> anyhow::Result<Session> {
+    /// A session on one of the days with 5-minute bars, before the open.
+    pub(crate) fn pre_market(&self) -> anyhow::Result<Session> {
         let day = House::clock(self.store())?.day;
         let mut session = Session::new(self.config.clone(), day, Box::new(NoJournal))?;
         session.start_day(day)?;
+        Ok(session)
+    }
+
+    /// As [`Stage::pre_market`], at the first window.
+    pub(crate) fn session(&self) -> anyhow::Result<Session> {
+        let mut session = self.pre_market()?;
         session.advance()?;
         Ok(session)
     }
 }
 
 /// Runs a call; a failure envelope is an error of the bench.
-fn call(session: &mut Session, name: &str, args: Value) -> anyhow::Result<String> {
+pub(crate) fn call(session: &mut Session, name: &str, args: Value) -> anyhow::Result<String> {
     let report = session.call(name, RawArguments::Value(args))?;
     anyhow::ensure!(report.envelope.is_success(), "{name}: {}", report.text);
     Ok(report.text)
@@ -98,7 +108,9 @@ fn day(stage: &Stage, seed: usize) -> anyhow::Result<usize> {
         calls += 1;
         if point < 4 {
             std::hint::black_box(
-                session.call("complete_phase", RawArguments::Value(json!({ "summary": "Looked around." })))?.text,
+                session
+                    .call("complete_phase", RawArguments::Value(json!({ "decision": "monitor", "summary": "Looked around." })))?
+                    .text,
             );
             session.advance()?;
         } else {
