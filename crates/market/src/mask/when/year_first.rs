@@ -22,7 +22,7 @@ impl Scan<'_> {
         }
         if !self.free_left(at) {
             // `FY2024` is handled at its letters; `E2024` is an id.
-            return None;
+            return self.event_year(at, year, end);
         }
         self.quarter_after_year(year, end)
             .or_else(|| self.year_then_month_word(year, end))
@@ -228,6 +228,22 @@ impl Scan<'_> {
         (announced && (2..=4).contains(&digits)).then(|| (end, year_label(year, self.today)))
     }
 
+    /// `WAIC2025`: an abbreviation of three capital letters or more, and a year that is about now. With fewer letters it is an id.
+    pub(super) fn event_year(&self, at: usize, year: i16, end: usize) -> Option<Found> {
+        let name = &self.text[..at];
+        let letters = name.bytes().rev().take_while(u8::is_ascii_uppercase).count();
+        let whole = !name[..at - letters].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        let alone =
+            self.no_alnum(end) && !matches!(after(self.text, end), Some('-' | '_' | '/' | '.') if !self.no_alnum(end + 1));
+        (letters >= 3 && whole && alone && self.about_now(year) && !unit_follows(self.text, end))
+            .then(|| (end, year_label(year, self.today)))
+    }
+
+    /// Last year, this or the next, with one more on each side.
+    fn about_now(&self, year: i16) -> bool {
+        (i32::from(year) - i32::from(self.today.ymd().0)).abs() <= 2
+    }
+
     /// `in 2024`, `2024 annual report`, `2024全年`.
     pub(super) fn bare_year(&self, at: usize, year: i16, end: usize) -> Option<Found> {
         let near = (i32::from(year) - i32::from(self.today.ymd().0)).abs() <= 30;
@@ -245,7 +261,13 @@ impl Scan<'_> {
         let said_after = next > end && YEAR_WORDS_AFTER.iter().any(|w| w.eq_ignore_ascii_case(word));
         let cjk_after = self.eat_any(next, CJK_YEAR_AFTER).is_some();
         // A number that could be last year, this or the next, in front of a CJK word (`2025世界运动会`) or behind a name (`IMO 2025`).
-        let now = (i32::from(year) - i32::from(self.today.ymd().0)).abs() <= 2;
+        let now = self.about_now(year);
+        // `“2025”字样`: in quotes a number that could be a year is one.
+        let quoted = now
+            && matches!(
+                (before(self.text, at), after(self.text, end)),
+                (Some('“'), Some('”')) | (Some('‘'), Some('’')) | (Some('"'), Some('"')) | (Some('「'), Some('」'))
+            );
         let in_words = now && after(self.text, end).is_some_and(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
         let name = word_before(head, head.len());
         let named = now
@@ -253,7 +275,7 @@ impl Scan<'_> {
             && name.len() > 1
             && name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.bytes().all(|b| b.is_ascii_alphabetic());
-        (said_before || said_after || cjk_after || in_words || named).then(|| (end, year_label(year, self.today)))
+        (said_before || said_after || cjk_after || in_words || named || quoted).then(|| (end, year_label(year, self.today)))
     }
 
     /// `20240314`, `202403141030`, `20240314103000`, `20240314T103000Z`.
