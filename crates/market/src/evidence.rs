@@ -3,7 +3,7 @@
 //! They must never lead back to a hidden code or date. A plain digest of a public title can be searched by anyone who holds
 //! the same source, so a run that hides anything keys the digest with the run's secret.
 
-use crate::Mask;
+use crate::{Mask, View};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -36,6 +36,15 @@ impl Mask {
     }
 }
 
+impl View<'_> {
+    /// A name for the clock of this view that two clocks never share and that leads back to neither day nor session of a masked run:
+    /// what is bound to a clock (a paging cursor) is bound to this.
+    pub fn clock_digest(&self) -> String {
+        let clock = self.clock();
+        self.mask().evidence_digest(&["clock", &clock.day.to_string(), clock.point.as_str()])
+    }
+}
+
 fn absorb(parts: &[&str], mut update: impl FnMut(&[u8])) {
     update(DOMAIN);
     for part in parts {
@@ -54,9 +63,9 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::store::BarColumns;
-    use crate::{Calendar, Code, Day, Mask, MaskConfig, Store, StoreParts};
+    use crate::{Calendar, Clock, Code, Day, DecisionPoint, Mask, MaskConfig, Store, StoreParts, View};
 
-    fn mask(config: MaskConfig) -> Mask {
+    fn store() -> Store {
         let day = Day(19_000);
         let one = || vec![10.0];
         let daily = BarColumns {
@@ -77,7 +86,11 @@ mod tests {
             calendar: Calendar::new(vec![day]),
             ..StoreParts::default()
         };
-        Mask::new(&Store::new(parts).unwrap(), config)
+        Store::new(parts).unwrap()
+    }
+
+    fn mask(config: MaskConfig) -> Mask {
+        Mask::new(&store(), config)
     }
 
     fn hidden(key: &[u8]) -> Mask {
@@ -105,5 +118,21 @@ mod tests {
         assert_ne!(one.evidence_digest(&parts), mask(MaskConfig::default()).evidence_digest(&parts));
         let dates_only = mask(MaskConfig { dates: true, key: b"one".to_vec(), ..MaskConfig::default() });
         assert_eq!(one.evidence_digest(&parts), dates_only.evidence_digest(&parts));
+    }
+
+    #[test]
+    fn a_clock_is_named_once_and_only_with_the_secret() {
+        let named = |mask: &Mask, day: i32, point: DecisionPoint| {
+            let store = store();
+            View::new(&store, Clock { day: Day(day), point }, mask).clock_digest()
+        };
+        let (one, two) = (hidden(b"one"), hidden(b"two"));
+        let mut all: Vec<String> =
+            DecisionPoint::ALL.iter().flat_map(|p| [19_000, 19_001].map(|day| named(&one, day, *p))).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 10);
+        assert_eq!(named(&one, 19_000, DecisionPoint::Open1), named(&hidden(b"one"), 19_000, DecisionPoint::Open1));
+        assert_ne!(named(&one, 19_000, DecisionPoint::Open1), named(&two, 19_000, DecisionPoint::Open1));
     }
 }

@@ -133,12 +133,11 @@ impl Tool for GetWatchlist {
     }
 }
 
-/// A cursor belongs to one clock and one list. Nothing in it tells a hidden code or day: the session is named by its number.
+/// A cursor belongs to one clock and one list. Nothing in it tells a hidden code or day.
 fn scope(view: &View<'_>, entries: &[WatchEntry]) -> CursorScope {
     let visible = |entry: &WatchEntry| view.find(entry.code).map_or("", |sec| view.mask().code(sec)).into();
     let list: Vec<serde_json::Value> = entries.iter().map(visible).collect();
-    let clock = format!("{} {}", view.past_days().len(), view.clock().point);
-    CursorScope::new(GetWatchlist::SPEC.name, &list.into(), &clock)
+    CursorScope::new(GetWatchlist::SPEC.name, &list.into(), &view.clock_digest())
 }
 
 fn shown_entry(view: &View<'_>, account: &Account, entry: &WatchEntry, gaps: &mut Vec<(&'static str, Reason)>) -> EntryShown {
