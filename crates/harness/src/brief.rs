@@ -5,7 +5,7 @@
 use crate::Session;
 use crate::masking::FieldMask;
 use std::fmt::Write as _;
-use traderharness_market::{Clock, DecisionPoint, Moment, View};
+use traderharness_market::{Minute, Moment};
 use traderharness_tools_exec::corporate::CorporateAction;
 
 /// Headlines shown at most.
@@ -47,7 +47,7 @@ pub fn morning(session: &Session, actions: &[CorporateAction]) -> String {
             text.push('\n');
         }
     }
-    headlines(&mut text, session, since_yesterday_close(&view));
+    headlines(&mut text, session);
     text
 }
 
@@ -58,8 +58,7 @@ pub fn window(session: &Session) -> String {
     let mut text = format!("Decision point: {}. Bars of today are visible up to {until}.\n", clock.point);
     conditions(&mut text, session);
     account(&mut text, session);
-    let previous = previous_point(clock.point);
-    headlines(&mut text, session, Clock { point: previous, ..clock }.now());
+    headlines(&mut text, session);
     text
 }
 
@@ -119,9 +118,10 @@ fn conditions(text: &mut String, session: &Session) {
     }
 }
 
-/// Items strictly before now and not before `since`: what appeared since the previous decision point (engine E2.3).
-fn headlines(text: &mut String, session: &Session, since: Moment) {
+/// Items strictly before now and not before the previous decision point's now (engine E2.3); three days back where there is none.
+fn headlines(text: &mut String, session: &Session) {
     let view = session.view();
+    let since = view.previous_now().unwrap_or_else(|| view.today().plus(-3).at(Minute::at(15, 0)));
     let mask = field_mask(session);
     let mut items: Vec<(Moment, String)> = Vec::new();
     if let Some(news) = view.news() {
@@ -154,18 +154,4 @@ fn headlines(text: &mut String, session: &Session, since: Moment) {
         let cut = if title.chars().count() > HEADLINE_CHARS { " ..." } else { "" };
         let _ = writeln!(text, "- {} {}{cut}", session.mask().moment(*time, view.today()), short.replace('\n', " "));
     }
-}
-
-/// Text of the morning brief starts where the previous trading day's last decision point ended: Monday sees everything since
-/// Friday 15:00 (spec/tools.md b26).
-fn since_yesterday_close(view: &View<'_>) -> Moment {
-    match view.previous_day() {
-        Some(day) => Clock { day, point: DecisionPoint::Close2 }.now(),
-        None => view.today().plus(-3).at(traderharness_market::Minute::at(15, 0)),
-    }
-}
-
-fn previous_point(point: DecisionPoint) -> DecisionPoint {
-    let at = DecisionPoint::ALL.iter().position(|p| *p == point).unwrap_or(0);
-    DecisionPoint::ALL[at.saturating_sub(1)]
 }

@@ -105,6 +105,17 @@ impl DecisionPoint {
         }
     }
 
+    /// The point of the day before this one.
+    pub const fn previous(self) -> Option<Self> {
+        match self {
+            Self::PreMarket => None,
+            Self::Open1 => Some(Self::PreMarket),
+            Self::Open2 => Some(Self::Open1),
+            Self::Close1 => Some(Self::Open2),
+            Self::Close2 => Some(Self::Close1),
+        }
+    }
+
     /// The next point of the day.
     pub const fn next(self) -> Option<Self> {
         match self {

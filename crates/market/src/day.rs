@@ -40,7 +40,8 @@ impl Day {
     }
 
     fn date(self) -> Date {
-        EPOCH.checked_add(jiff::Span::new().days(self.0)).unwrap_or(EPOCH)
+        // `Span::days` panics outside its range; a day no calendar has reads as the epoch.
+        jiff::Span::new().try_days(self.0).and_then(|span| EPOCH.checked_add(span)).unwrap_or(EPOCH)
     }
 
     /// Parses exactly `YYYY-MM-DD` (engine E1.4: `2024-3-5` and `2024-02-30` are errors).

@@ -2,7 +2,7 @@
 
 use crate::money::Price;
 use crate::store::{Announcement, BarColumns, ExEvent, FundamentalRow, NewsItem, Security, SegmentRow};
-use crate::{Board, Clock, Code, Day, Mask, Minute, PriceBasis, Rounding, SecId, Store};
+use crate::{Board, Clock, Code, Day, DecisionPoint, Mask, Minute, Moment, PriceBasis, Rounding, SecId, Store};
 use std::ops::Range;
 
 mod band;
@@ -196,6 +196,16 @@ impl<'a> View<'a> {
     /// The previous trading day of the market ("yesterday" everywhere, engine E2.7).
     pub fn previous_day(&self) -> Option<Day> {
         self.store.parts.calendar.previous(self.clock.day)
+    }
+
+    /// Now of the previous decision point: before the open 15:00 of the previous trading day, so that Monday looks back to Friday
+    /// (spec/tools.md b26). `None` before the open of a dataset's first day.
+    pub fn previous_now(&self) -> Option<Moment> {
+        let previous = match self.clock.point.previous() {
+            Some(point) => Clock { point, ..self.clock },
+            None => Clock { day: self.previous_day()?, point: DecisionPoint::Close2 },
+        };
+        Some(previous.now())
     }
 
     /// The trading day `sessions` before today; 1 = yesterday. Never a later one.

@@ -3,8 +3,8 @@
 use traderharness_market::store::{FundamentalRow, SegmentRow};
 use traderharness_market::testing::{SmallMarket, SmallStock, code, day, fundamental, minute, moment};
 use traderharness_market::{
-    Bars, Board, Clock, DecisionPoint, Mask, MaskConfig, Minute, Moment, NoChange, Price, PriceSource, SecId, Store, StoreError,
-    View,
+    Bars, Board, Clock, Day, DecisionPoint, Mask, MaskConfig, Minute, Moment, NoChange, Price, PriceSource, SecId, Store,
+    StoreError, View,
 };
 
 /// No real value is this large; every row after a clock holds it.
@@ -312,4 +312,25 @@ fn a_store_refuses_parts_that_form_none() {
 fn moments_before_the_epoch_have_their_day() {
     let late = Moment(-1);
     assert_eq!((late.day(), late.minute()), (day("1969-12-31"), Minute::at(23, 59)));
+}
+
+// spec/tools.md b26: Monday morning looks back to Friday's close
+#[test]
+fn every_point_knows_when_the_one_before_it_was() {
+    let store = small(SmallStock::new("600001").closes(&[10.0; 10]));
+    let previous = |date: &str, point: DecisionPoint| at(&store, date, point, |v| v.previous_now());
+    assert_eq!(previous("2024-03-11", DecisionPoint::PreMarket), Some(moment("2024-03-08 15:00")));
+    assert_eq!(previous("2024-03-11", DecisionPoint::Open1), Some(moment("2024-03-11 09:30")));
+    assert_eq!(previous("2024-03-11", DecisionPoint::Open2), Some(moment("2024-03-11 09:50")));
+    assert_eq!(previous("2024-03-11", DecisionPoint::Close1), Some(moment("2024-03-11 10:00")));
+    assert_eq!(previous("2024-03-11", DecisionPoint::Close2), Some(moment("2024-03-11 14:50")));
+    assert_eq!(previous("2024-03-04", DecisionPoint::PreMarket), None);
+}
+
+// A cache file made by hand can hold any day.
+#[test]
+fn a_day_no_calendar_has_is_shown_without_a_panic() {
+    for far in [Day(i32::MIN), Day(i32::MAX)] {
+        assert_eq!(far.to_string(), "1970-01-01");
+    }
 }

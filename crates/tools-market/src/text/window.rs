@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traderharness_contract::AsOf;
-use traderharness_market::{DecisionPoint, Minute, Moment, View};
+use traderharness_market::{Minute, Moment, View};
 
 /// A start of the window other than a number of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,20 +24,13 @@ pub(crate) struct Window {
 impl Window {
     /// The last `days` calendar days and today up to now, or what is new since the previous decision point.
     pub(super) fn of(view: &View<'_>, days: u8, since: Option<Since>) -> Self {
-        let clock = view.clock();
         let by_days = view.today().plus(-i32::from(days)).at(Minute(0));
         let from = match since {
             None => by_days,
-            Some(Since::LastDecisionPoint) => match clock.point {
-                // The first day of a dataset has no previous point; the days given or their default stand in, and `from` shows it.
-                DecisionPoint::PreMarket => view.previous_day().map_or(by_days, |day| day.at(DecisionPoint::Close2.now_minute())),
-                DecisionPoint::Open1 => view.today().at(DecisionPoint::PreMarket.now_minute()),
-                DecisionPoint::Open2 => view.today().at(DecisionPoint::Open1.now_minute()),
-                DecisionPoint::Close1 => view.today().at(DecisionPoint::Open2.now_minute()),
-                DecisionPoint::Close2 => view.today().at(DecisionPoint::Close1.now_minute()),
-            },
+            // The first day of a dataset has no previous point; the days given or their default stand in, and `from` shows it.
+            Some(Since::LastDecisionPoint) => view.previous_now().unwrap_or(by_days),
         };
-        Self { from, until: clock.now() }
+        Self { from, until: view.clock().now() }
     }
 
     /// The part of rows sorted by time that lies in the window.
