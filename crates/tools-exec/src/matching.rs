@@ -73,14 +73,6 @@ impl Matching {
         settle(order, ticket, view, account, limits)
     }
 
-    /// Runs every check of [`Matching::place`] except the key, and trades nothing.
-    ///
-    /// # Errors
-    /// As [`Matching::place`].
-    pub fn would_fill(order: &Order, view: &View<'_>, account: &Account, limits: &CardLimits) -> Result<Price, Refusal> {
-        check(order, view, account, limits).map(|ticket| ticket.bar.price)
-    }
-
     /// Shares of a security that may be sold on the view's day.
     pub fn sellable(account: &Account, view: &View<'_>, code: Code) -> Shares {
         account.ledger.position(code).map_or(Shares(0), |p| {

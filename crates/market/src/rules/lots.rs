@@ -25,12 +25,6 @@ impl LotRule {
     pub const fn round_down(self, quantity: Shares) -> Shares {
         if quantity.0 < self.min.0 { Shares(0) } else { Shares(quantity.0 - (quantity.0 - self.min.0) % self.step.0) }
     }
-
-    /// True for a sell quantity the board accepts when `sellable` shares can be sold: whole lots as for a buy, or everything
-    /// (the remainder below a lot goes in one order).
-    pub const fn accepts_sell(self, quantity: Shares, sellable: Shares) -> bool {
-        quantity.0 > 0 && quantity.0 <= sellable.0 && (quantity.0 == sellable.0 || self.accepts_buy(quantity))
-    }
 }
 
 /// Lot rule of a board. It has not changed since the boards that exist today opened.

@@ -4,7 +4,7 @@ use crate::money::units;
 use proptest::prelude::*;
 use rust_decimal::Decimal;
 use traderharness_market::rules::{
-    BandInput, FeeSchedule, LotRule, RULES, RuleKind, TICK, band, ex_reference, fee_rates, fees, lot_rule, max_order, table,
+    BandInput, FeeSchedule, RULES, RuleKind, TICK, band, ex_reference, fee_rates, fees, lot_rule, max_order, table,
 };
 use traderharness_market::store::ExEvent;
 use traderharness_market::testing::{SmallMarket, SmallStock, code, day};
@@ -107,13 +107,6 @@ fn lots_follow_the_board() {
     assert_eq!(lot_rule(Board::ShMain).round_down(Shares(399)), Shares(300));
     assert_eq!(lot_rule(Board::Star).round_down(Shares(399)), Shares(399));
     assert_eq!(lot_rule(Board::Star).round_down(Shares(199)), Shares(0));
-    let main: LotRule = lot_rule(Board::ShMain);
-    assert!(main.accepts_sell(Shares(150), Shares(150)) && main.accepts_sell(Shares(100), Shares(150)));
-    assert!(
-        !main.accepts_sell(Shares(50), Shares(150))
-            && !main.accepts_sell(Shares(200), Shares(150))
-            && !main.accepts_sell(Shares(0), Shares(0))
-    );
     assert_eq!(max_order(Board::ChiNext, day("2020-08-21")), Shares(1_000_000));
     assert_eq!(max_order(Board::ChiNext, day("2020-08-24")), Shares(300_000));
     assert_eq!(max_order(Board::Star, day("2024-03-14")), Shares(100_000));

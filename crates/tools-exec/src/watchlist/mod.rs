@@ -7,6 +7,7 @@ pub(crate) mod quote;
 pub mod remove_watchlist;
 
 use crate::ledger::Ledger;
+use crate::matching::sessions_held;
 use traderharness_market::{Code, Day, View};
 
 /// One watched security.
@@ -26,18 +27,12 @@ impl WatchEntry {
     /// Trading days left after today: the limit of the card on the day of adding, 0 on the last day. `None` without a limit. A held
     /// security stays at 0.
     pub fn days_left(&self, view: &View<'_>) -> Option<u32> {
-        self.lives.map(|lives| lives.saturating_sub(sessions_since(view, self.refreshed)))
+        self.lives.map(|lives| lives.saturating_sub(sessions_held(view, self.refreshed)))
     }
 
     fn is_over(&self, view: &View<'_>) -> bool {
-        self.lives.is_some_and(|lives| sessions_since(view, self.refreshed) > lives)
+        self.lives.is_some_and(|lives| sessions_held(view, self.refreshed) > lives)
     }
-}
-
-/// Trading days of the market from `day` to today: 0 on the day itself.
-fn sessions_since(view: &View<'_>, day: Day) -> u32 {
-    let past = view.past_days();
-    u32::try_from(past.len() - past.partition_point(|d| *d < day)).unwrap_or(u32::MAX)
 }
 
 /// Watched securities in the order in which they were first added; a change of day keeps that order.
