@@ -48,7 +48,7 @@ pub struct Card {
     pub initial_cash: f64,
     /// Positions held at most.
     pub max_positions: u32,
-    /// Share of total assets one position may have after a buy, percent.
+    /// Share of total assets one position may have after a buy, percent, at most two decimals.
     pub max_position_pct: f64,
     /// Model turns before the open.
     pub max_pre_iterations: u32,
@@ -76,7 +76,7 @@ pub struct Card {
     pub max_daily_memories: u32,
     /// Fee schedule.
     pub fees: CardFees,
-    /// Share of a bar's volume that may fill, percent; 0 = off.
+    /// Share of a bar's volume that may fill, percent, at most two decimals; 0 = off.
     pub participation_pct: f64,
     /// One fill per security and day.
     pub one_fill_per_day: bool,
@@ -182,11 +182,13 @@ impl Card {
         if self.cash().is_none() {
             return field("initial_cash", &self.initial_cash, "an amount above 0 and below 1e12 CNY with at most two decimals");
         }
-        if !(self.max_position_pct > 0.0 && self.max_position_pct <= 100.0) {
-            return field("max_position_pct", &self.max_position_pct, "above 0 and at most 100");
+        // Limits are kept in basis points; a finer share would be rounded to another one than the card says.
+        let whole = |pct: f64| (pct * 100.0 - (pct * 100.0).round()).abs() < 1e-6;
+        if !(self.max_position_pct > 0.0 && self.max_position_pct <= 100.0 && whole(self.max_position_pct)) {
+            return field("max_position_pct", &self.max_position_pct, "above 0 and at most 100, with at most two decimals");
         }
-        if !(self.participation_pct >= 0.0 && self.participation_pct <= 100.0) {
-            return field("participation_pct", &self.participation_pct, "between 0 and 100");
+        if !(self.participation_pct >= 0.0 && self.participation_pct <= 100.0 && whole(self.participation_pct)) {
+            return field("participation_pct", &self.participation_pct, "between 0 and 100, with at most two decimals");
         }
         for (name, value) in
             [("max_pre_iterations", self.max_pre_iterations), ("max_window_iterations", self.max_window_iterations)]
