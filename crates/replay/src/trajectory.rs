@@ -24,7 +24,7 @@ pub enum Record {
     DayStart {
         /// Day of the run, from 1.
         day_index: u32,
-        /// Exchange day, YYYY-MM-DD.
+        /// The day as the run's mask shows it: `D+0`, or YYYY-MM-DD.
         day: String,
         /// Account before the day.
         account: Value,
@@ -105,7 +105,7 @@ pub enum Record {
     },
     /// A trading day ended.
     DayEnd {
-        /// Exchange day, YYYY-MM-DD.
+        /// The day as the run's mask shows it: `D+0`, or YYYY-MM-DD.
         day: String,
         /// Account after the day.
         account: Value,
