@@ -166,5 +166,8 @@ pub(crate) enum DataCommand {
         /// Cache file to write.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }

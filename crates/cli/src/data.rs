@@ -28,7 +28,7 @@ pub(crate) fn data(options: &DataOptions) -> Outcome {
             };
             generate(out, &config, *json)
         }
-        DataCommand::Cache { path, out } => cache(path, out),
+        DataCommand::Cache { path, out, json } => cache(path, out, *json),
     }
 }
 
@@ -66,11 +66,15 @@ fn generate(out: &Path, config: &GenerateConfig, json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn cache(path: &Path, out: &Path) -> Outcome {
-    let bar = source::bar(false, 1, format!("caching {}", path.display()));
+fn cache(path: &Path, out: &Path, json: bool) -> Outcome {
+    let bar = source::bar(json, 1, format!("caching {}", path.display()));
     let outcome = traderharness_ingest::build_cache(path, out, &LoadOptions::default(), &source::on(&bar));
     bar.finish_and_clear();
-    outcome.map_err(source::fault)?;
-    print(&format!("Wrote {0}. Use it with: --data {0}", out.display()));
+    let report = outcome.map_err(source::fault)?;
+    if json {
+        print(&pretty(&json!({ "path": out, "digest": report.digest })));
+    } else {
+        print(&format!("Wrote {0}. Use it with: --data {0}", out.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -64,6 +64,11 @@ impl Manifest {
         MaskConfig { dates: self.mask_dates, entities: self.mask_entities, style: MaskStyle::Opaque, key }
     }
 
+    /// Whether anything is hidden.
+    pub(crate) const fn is_masked(&self) -> bool {
+        self.mask_dates || self.mask_entities
+    }
+
     /// What a choice on the command line hides.
     pub(crate) const fn hides(choice: MaskChoice) -> (bool, bool) {
         match choice {
@@ -79,7 +84,7 @@ impl Manifest {
 pub(crate) fn parse_key(text: &str) -> Result<Vec<u8>, Fault> {
     let text = text.trim();
     let fault = || Fault::text(Class::Input, "the mask key is not 64 hex digits");
-    if text.len() != 64 || !text.is_ascii() {
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(fault());
     }
     (0..32).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(|_| fault())).collect()

@@ -29,7 +29,8 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     };
     let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
     let manifest = manifest(&player)?;
-    if (manifest.mask_entities) && key.is_empty() {
+    // Dates alone need the key too: evidence ids and cursors of a masked run are made with it.
+    if manifest.is_masked() && key.is_empty() {
         return Err(Fault::text(Class::Input, "the recording is masked and its mask key is not beside it")
             .hint("pass --mask-key FILE; the run kept it in private/run.json"));
     }
@@ -99,7 +100,7 @@ pub(crate) fn play(
         )
         .hint("pass the dataset of the run with --data; nothing was replayed"));
     }
-    if manifest.mask_entities && recorded_key != manifest.entity_mask_seed {
+    if manifest.is_masked() && recorded_key != manifest.entity_mask_seed {
         return Err(Fault::text(
             Class::Input,
             format!("the mask key has id {}, the recording was made with {recorded_key}", manifest.entity_mask_seed),

@@ -119,6 +119,8 @@ pub(crate) struct World {
 impl World {
     /// Builds the world and writes the key's id into the manifest.
     pub(crate) fn build(dataset: Dataset, manifest: &mut Manifest, key: Vec<u8>, check_output: bool) -> Result<Self, Fault> {
+        // A card out of a recording was not read by `Card::from_json`.
+        manifest.card.check().map_err(|e| Fault::new(Class::Input, e).context("the card of the run"))?;
         let store = Arc::new(dataset.store);
         let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
         manifest.entity_mask_seed = mask.key_id();
