@@ -2,4 +2,5 @@
 
 mod battery;
 mod contracts;
+mod differential;
 mod poison;
