@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use traderharness_contract::budget::{OldestFirst, RESULT_LIMIT};
 use traderharness_contract::definition::Note;
+use traderharness_contract::json::canonical;
 use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
 use traderharness_market::{Code, Side, View};
 use traderharness_replay::Record;
@@ -71,6 +72,9 @@ impl Session {
     /// # Errors
     /// As [`Session::call`].
     pub fn call_as(&mut self, id: &str, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        if self.defect {
+            return Err(SessionError::Stopped);
+        }
         // A name nobody could have is quoted back only as far as a reader needs it.
         let name = name.char_indices().nth(NAME_CHARS).map_or(name, |(end, _)| &name[..end]);
         self.calls += 1;
@@ -136,7 +140,7 @@ impl Session {
             self.order_unknown = false;
         }
         if effect.is_some_and(|e| !e.is_read()) {
-            self.account.ledger().check_invariants()?;
+            self.account.ledger().check_invariants().inspect_err(|_| self.defect = true)?;
         }
         Ok(CallReport {
             call,
@@ -197,7 +201,7 @@ impl Session {
         }
 
         // 4. Disambiguate and unmask whole code fields.
-        let args = unmask_arguments(&tool.definition.input_plan, &normalised.args, &self.config.mask, &self.config.store)?;
+        let args = unmask_arguments(&tool.definition.input_plan, &normalised.args, &self.view())?;
 
         // 5. Admit.
         if self.phase.completed.is_some() {
@@ -205,6 +209,11 @@ impl Session {
         }
         if !is_offered(name, self.clock.point) {
             return Err(self.unavailable(name, &format!("{name} cannot be called at {}.", self.clock.point)));
+        }
+        if let Some(only) = self.only.filter(|only| *only != name) {
+            let mut failure = self.unavailable(name, &format!("Only {only} can be called now; {name} was not run."));
+            failure.retryable = Some(false);
+            return Err(failure);
         }
         match self.corrections.admit(name) {
             Ok(()) => {}
@@ -232,7 +241,8 @@ impl Session {
             self.corrections.admit_order(&args)?;
         }
         if spec.repeat == Repeat::OncePerMessage {
-            let key = (name.to_owned(), args.to_string());
+            // The order of its fields makes no other call.
+            let key = (name.to_owned(), canonical(&args).to_string());
             if self.message_effects.contains(&key) {
                 return Err(ToolFailure::new(
                     ErrorCode::DuplicateCall,
@@ -269,6 +279,7 @@ impl Session {
             Err(panic) => {
                 let fault = panic_text(panic.as_ref());
                 if !spec.effect.is_read() {
+                    self.defect = true;
                     return Err(SessionError::Defect { tool: spec.name.to_owned(), fault });
                 }
                 self.market_state = Default::default();
@@ -290,6 +301,12 @@ impl Session {
         if self.config.check_output
             && let Err(issues) = tool.definition.validate_output(&payload)
         {
+            if !spec.effect.is_read() {
+                // What was done stays done; a failure would tell the agent that it was not.
+                self.defect = true;
+                let fault = format!("its result does not fit its output schema: {}", issues.first().map_or("", |i| &i.message));
+                return Err(SessionError::Defect { tool: spec.name.to_owned(), fault });
+            }
             let mut failure = internal(spec.name);
             failure.correction.insert("output_issues".into(), serde_json::to_value(&issues).unwrap_or_default());
             return Ok(Outcome::Failed(mask.failure(failure)));

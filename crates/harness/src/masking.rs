@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use traderharness_contract::{ErrorCode, FieldKind, Masker, ToolFailure, kinds::KindPlan};
-use traderharness_market::{Code, Day, Mask, Minute, Store, Unresolved};
+use traderharness_market::{Code, Day, Mask, Minute, SecId, Store, Unresolved, View};
 
 use serde_json::{Value, json};
 
@@ -85,19 +85,33 @@ fn parse_moment(text: &str) -> Option<(Day, Minute)> {
     Some((Day::parse(day).ok()?, Minute::at(hour, minute)))
 }
 
-/// Replaces every visible code of `args` by the real one. Free text is never touched (DESIGN, step 4).
+/// The security of a visible code among those that are listed at the clock.
+fn resolve_listed(view: &View<'_>, visible: &str) -> Result<SecId, Unresolved> {
+    match view.mask().resolve(visible) {
+        Ok(sec) if view.is_listed(sec) => Ok(sec),
+        Err(Unresolved::Ambiguous(mut candidates)) => {
+            candidates.retain(|sec| view.is_listed(*sec));
+            Err(if candidates.is_empty() { Unresolved::Unknown } else { Unresolved::Ambiguous(candidates) })
+        }
+        Ok(_) | Err(Unresolved::Unknown) => Err(Unresolved::Unknown),
+    }
+}
+
+/// Replaces every visible code of `args` by the real one. Free text is never touched (DESIGN, step 4). A security whose first bar lies
+/// after the clock is as unknown as a code that does not exist, to the letter: the answer must not tell that it will be listed.
 ///
 /// # Errors
 /// `ambiguous_masked_stock_code` with all candidates and complete retry arguments, or `unknown_security` without an echo of any mapping.
-pub fn unmask_arguments(plan: &KindPlan, args: &Value, mask: &Mask, store: &Store) -> Result<Value, ToolFailure> {
+pub fn unmask_arguments(plan: &KindPlan, args: &Value, view: &View<'_>) -> Result<Value, ToolFailure> {
+    let mask = view.mask();
     let mut real = args.clone();
     let mut fault: Option<(String, Unresolved)> = None;
     plan.rewrite(&mut real, &mut |kind, text| {
         if kind != FieldKind::Code {
             return None;
         }
-        match mask.resolve(text) {
-            Ok(sec) => Some(store.codes()[sec.0 as usize].to_string()),
+        match resolve_listed(view, text) {
+            Ok(sec) => Some(view.code(sec).to_string()),
             Err(unresolved) => {
                 fault.get_or_insert_with(|| (text.to_owned(), unresolved));
                 None

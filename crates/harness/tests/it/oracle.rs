@@ -22,7 +22,12 @@ fn store() -> Arc<Store> {
     let mut stock = SmallStock::new("600001").name("Harbour Tools").industry("Tools-Hand").closes(&closes);
     stock = stock.announcement("2024-04-08 17:00", "Harbour Tools (600001) reports on 2024-04-09");
     let other = SmallStock::new("600002").name("Meadow Bank").industry("Banks-City").closes(&closes);
-    let market = SmallMarket::new(crate::fixture::FIRST, 30).index(&closes).stock(stock).stock(other);
+    // Its only bar is of the fixture's last day: at the clock it is not listed yet.
+    let later = SmallStock::new("600003")
+        .name("Later Mills")
+        .industry("Later-Mills")
+        .bar("2024-04-11", [9.0, 9.0, 9.0, 9.0, 100.0, 900.0]);
+    let market = SmallMarket::new(crate::fixture::FIRST, 30).index(&closes).stock(stock).stock(other).stock(later);
     Arc::new(market.news("2024-04-08 17:30", "Harbour Tools", "600001 Harbour Tools, seen on 2024-04-09.").build())
 }
 
@@ -143,4 +148,45 @@ fn a_word_of_the_agent_is_answered_the_same_whether_the_market_knows_it_or_not()
             }
         }
     }
+}
+
+/// Every tool that takes a code, asked for `code`.
+fn asked_for(store: &Arc<Store>, masked: bool, code: &str) -> Vec<String> {
+    let allowed_tools = handlers().iter().map(|b| b.spec().name.to_owned()).collect();
+    let card = Card { id: "oracle".into(), allowed_tools, require_phase_completion: true, ..Card::default() };
+    let mut session = Setup { card, masked, ..Setup::default() }.session(store);
+    let mut seen = Vec::new();
+    session.start_day(trading_days(store)[0]).unwrap();
+    loop {
+        let tools: Vec<(String, Value)> = session
+            .offered()
+            .map(|t| (t.bound.spec().name.to_owned(), t.definition.example().clone()))
+            .filter(|(_, example)| example.get("stock_code").is_some())
+            .collect();
+        for (tool, mut args) in tools {
+            args["stock_code"] = json!(code);
+            session.begin_message();
+            let report = session.call(&tool, RawArguments::Value(args)).unwrap();
+            assert!(report.code.is_some(), "{tool} answered for a security that is not listed yet");
+            seen.push(report.text.replace(code, "CODE"));
+        }
+        if session.clock().point == DecisionPoint::Close2 {
+            return seen;
+        }
+        session.advance().unwrap();
+    }
+}
+
+// engine E2.1: the listing of tomorrow is after the clock too.
+#[test]
+fn a_security_that_is_not_listed_yet_is_as_unknown_as_one_that_does_not_exist() {
+    let store = store();
+    let day = trading_days(&store)[0];
+    assert_eq!(asked_for(&store, false, "600003"), asked_for(&store, false, "699993"));
+    let session = Setup { masked: true, ..Setup::default() }.session(&store);
+    let later = session.mask().code(store.find(traderharness_market::testing::code("600003")).unwrap()).to_owned();
+    assert!(day < store.calendar().days()[29]);
+    assert_eq!(asked_for(&store, true, &later), asked_for(&store, true, "SHM-000777"));
+    // Its bare number has no candidate either.
+    assert_eq!(asked_for(&store, true, &later[4..]), asked_for(&store, true, "000777"));
 }
