@@ -101,6 +101,7 @@ impl Tool for GetStockInfo {
             Ok(Band::None { rule }) => (None, Some(rule.to_owned())),
             Err(fault) => {
                 gaps.note("band_pct", no_band(fault));
+                gaps.note("band_rule", no_band(fault));
                 (None, None)
             }
         };

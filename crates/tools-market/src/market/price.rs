@@ -143,7 +143,7 @@ impl Tool for GetStockPrice {
             }
             Ok(Band::None { rule }) => (None, None, None, Some(rule.to_owned())),
             Err(fault) => {
-                for field in ["limit_up", "limit_down", "band_pct"] {
+                for field in ["limit_up", "limit_down", "band_pct", "band_rule"] {
                     gaps.note(field, no_band(fault));
                 }
                 (None, None, None, None)
