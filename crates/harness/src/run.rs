@@ -427,34 +427,34 @@ impl Loop<'_> {
 
     /// Up to three attempts with only finish_day on offer (engine E10.6).
     async fn finish_fallback(&mut self) -> Result<Option<FinishFailure>, RunError> {
+        self.session.only = Some("finish_day");
+        let failure = self.finish_attempts().await;
+        self.session.only = None;
+        failure
+    }
+
+    async fn finish_attempts(&mut self) -> Result<Option<FinishFailure>, RunError> {
         let mut last: Option<(ErrorCode, String)> = None;
         for attempt in 1..=FINISH_ATTEMPTS {
             self.messages.push(Message::user(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str()))));
-            let tools: Vec<Value> = self
-                .session
-                .offered()
-                .filter(|t| t.bound.spec().name == "finish_day")
-                .map(|t| t.definition.to_openai())
-                .collect();
+            let tools = self.session.tool_definitions();
             let response = self.ask(tools, None).await?;
             let calls = response.message.tool_calls();
             self.session.begin_message();
             let mut outcome = None;
             for call in &calls {
-                if call.name == "finish_day" {
-                    let report = self.run_call(call)?;
-                    let error = report.envelope.0.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    outcome = report.code.map(|code| match code {
-                        ErrorCode::InvalidToolArgumentsJson => {
-                            let received: String = call.arguments.chars().take(500).collect();
-                            (code, format!("{error} Received: {received}"))
-                        }
-                        _ => (code, error),
-                    });
-                } else {
-                    let text = json!({ "success": false, "error": "Only finish_day can be called now; nothing was run.", "error_code": ErrorCode::ToolUnavailableInPhase, "retryable": false });
-                    self.messages.push(Message::tool(&call.id, text.to_string()));
+                let report = self.run_call(call)?;
+                if call.name != "finish_day" {
+                    continue;
                 }
+                let error = report.envelope.0.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
+                outcome = report.code.map(|code| match code {
+                    ErrorCode::InvalidToolArgumentsJson => {
+                        let received: String = call.arguments.chars().take(500).collect();
+                        (code, format!("{error} Received: {received}"))
+                    }
+                    _ => (code, error),
+                });
             }
             if self.session.phase().completed.is_some() {
                 return Ok(None);

@@ -3,7 +3,7 @@
 use crate::correction::Corrections;
 use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
 use crate::toolbox::BoundTool;
-use crate::{Card, Toolbox};
+use crate::{Card, CardError, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, View};
@@ -96,6 +96,12 @@ pub enum SessionError {
     /// The ledger does not add up.
     #[error("defect: the ledger refused a change or does not add up")]
     Ledger(#[from] LedgerError),
+    /// A defect came earlier; nothing is done on this account any more.
+    #[error("the session stopped at a defect before, and its account is not trusted any more")]
+    Stopped,
+    /// The card was not checked, or was changed since.
+    #[error("the card of the session cannot be used")]
+    Card(#[from] CardError),
 }
 
 /// One agent, one account, one clock.
@@ -114,6 +120,10 @@ pub struct Session {
     pub(crate) recorded_fills: usize,
     /// An order was handed to its handler and its result was not recorded: nobody knows what became of it (complaint OR-13).
     pub(crate) order_unknown: bool,
+    /// A defect left the account in doubt; every further step is refused.
+    pub(crate) defect: bool,
+    /// The one tool on offer, while the close fallback runs (engine E10.6).
+    pub(crate) only: Option<&'static str>,
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) memory_sink: Box<dyn MemorySink>,
     /// Journal and hard state of the current day are written.
@@ -139,11 +149,12 @@ impl Session {
     /// A session before its first day.
     ///
     /// # Errors
-    /// [`SessionError::NotATradingDay`].
+    /// [`SessionError::NotATradingDay`], [`SessionError::Card`].
     pub fn new(config: SessionConfig, first_day: Day, journal: Box<dyn Journal>) -> Result<Self, SessionError> {
         if !config.store.calendar().contains(first_day) {
             return Err(SessionError::NotATradingDay { day: first_day });
         }
+        config.card.check()?;
         let limits = config.card.limits();
         let account = Account::new(config.card.cash().unwrap_or_default());
         Ok(Self {
@@ -158,6 +169,8 @@ impl Session {
             corrections: Corrections::default(),
             recorded_fills: 0,
             order_unknown: false,
+            defect: false,
+            only: None,
             journal,
             memory_sink: Box::new(NoSink),
             day_closed: false,
@@ -229,7 +242,10 @@ impl Session {
         let halted = self.gate.as_ref().is_some_and(OrderGate::opened_halted);
         self.config.toolbox.enabled().filter(move |t| {
             let name = t.bound.spec().name;
-            is_offered(name, point) && self.corrections.offers(name) && !(halted && name == "place_order")
+            is_offered(name, point)
+                && self.only.is_none_or(|only| only == name)
+                && self.corrections.offers(name)
+                && !(halted && name == "place_order")
         })
     }
 
@@ -247,10 +263,14 @@ impl Session {
         if !self.config.store.calendar().contains(day) {
             return Err(SessionError::NotATradingDay { day });
         }
+        if self.defect {
+            return Err(SessionError::Stopped);
+        }
+        // Before its first day a session stands on it already: reads were possible there.
+        if day < self.clock.day || (self.started && day == self.clock.day) {
+            return Err(SessionError::BackInTime { day, current: self.clock.day });
+        }
         if self.started {
-            if day <= self.clock.day {
-                return Err(SessionError::BackInTime { day, current: self.clock.day });
-            }
             self.close_previous_day()?;
             self.day_index += 1;
         }
@@ -279,8 +299,11 @@ impl Session {
     /// Moves to the next decision point.
     ///
     /// # Errors
-    /// [`SessionError::DayOver`] after close_2.
+    /// [`SessionError::DayOver`] after close_2; as [`Session::start_day`] otherwise.
     pub fn advance(&mut self) -> Result<DecisionPoint, SessionError> {
+        if self.defect {
+            return Err(SessionError::Stopped);
+        }
         let next = self.clock.point.next().ok_or(SessionError::DayOver { point: self.clock.point })?;
         self.clock.point = next;
         self.phase = PhaseState::default();

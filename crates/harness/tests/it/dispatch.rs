@@ -1,6 +1,6 @@
 //! The ten steps: what reaches a handler, what is refused before, what is said, what is recorded.
 
-use crate::fixture::{Memory, Setup, call, code, text_call};
+use crate::fixture::{Memory, Setup, call, code, store, text_call, trading_days};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -225,6 +225,8 @@ fn two_equal_orders_in_one_message_give_one_fill() {
     assert_eq!(code(&call(&mut session, "place_order", order.clone())), "success");
     let second = call(&mut session, "place_order", order.clone());
     assert_eq!(code(&second), "duplicate_call");
+    let reordered = json!({ "reasoning": "r", "quantity": 100, "stock_code": "600001", "action": "buy" });
+    assert_eq!(code(&call(&mut session, "place_order", reordered)), "duplicate_call");
     assert_eq!(session.account().fills().len(), 1);
     session.begin_message();
     assert_eq!(code(&call(&mut session, "place_order", order)), "already_traded_today");
@@ -282,6 +284,39 @@ fn a_defect_in_a_read_tool_costs_that_call_and_is_not_blamed_on_the_model() {
     assert_eq!(report.code.map(ErrorCode::family), Some(traderharness_contract::ErrorFamily::Environment));
     assert!(!report.text.contains("defect with"));
     assert!(call(&mut session, "get_portfolio", json!({})).envelope.is_success());
+}
+
+/// An account-changing tool with a defect.
+struct Wrecker;
+impl Tool for Wrecker {
+    type Family = ExecTools;
+    type Args = NoArgs;
+    type Output = NoOut;
+    const SPEC: ToolSpec = ToolSpec { name: "wrecker", group: Group::Execution, effect: Effect::Financial, ..Broken::SPEC };
+    fn call(_: &mut ExecCtx<'_>, _: NoArgs) -> Result<NoOut, ToolFailure> {
+        panic!("half done")
+    }
+}
+
+#[test]
+fn a_defect_in_an_account_changing_tool_stops_the_session_for_good() {
+    let mut all = handlers();
+    all.push(Bound::Exec(Handler::of::<Wrecker>()));
+    let mut session = Setup { handlers: all, ..Setup::default() }.at(DecisionPoint::Open1);
+    let wrecked = session.call("wrecker", RawArguments::Value(json!({})));
+    assert!(matches!(wrecked, Err(SessionError::Defect { .. })), "{wrecked:?}");
+    let after = session.call("get_portfolio", RawArguments::Value(json!({})));
+    assert!(matches!(after, Err(SessionError::Stopped)), "{after:?}");
+    assert!(matches!(session.advance(), Err(SessionError::Stopped)));
+}
+
+#[test]
+fn a_session_never_starts_before_the_day_it_stands_on() {
+    let store = store();
+    let mut session = Setup::default().session(&store);
+    let before = store.calendar().previous(trading_days(&store)[0]).unwrap();
+    assert!(matches!(session.start_day(before), Err(SessionError::BackInTime { .. })));
+    assert!(session.start_day(trading_days(&store)[0]).is_ok());
 }
 
 // DESIGN rule 8: an effect is recorded before it is acknowledged

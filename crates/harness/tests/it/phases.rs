@@ -192,6 +192,8 @@ fn finish_day_gets_three_attempts_with_nothing_else_on_offer() {
     assert!(day.summary.contains("without finish_day"));
     assert_eq!(offers[1..], [1, 1, 1]);
     assert_eq!(day.fills, 0, "a call beside finish_day was run");
+    // It was answered on the one way every call goes: counted, and no open failure that would block the finish.
+    assert_eq!(day.calls.bad_arguments, 3);
 }
 
 #[test]
