@@ -1,6 +1,8 @@
-//! Workspace-level tests: contracts as snapshots, point-in-time poison, determinism.
+//! Workspace-level tests: contracts as snapshots, point-in-time poison, failures and corrections, determinism.
+#![allow(clippy::expect_used, clippy::panic, reason = "a wrong fixture must stop its test at once")]
 
 mod battery;
 mod contracts;
+mod corrections;
 mod differential;
 mod poison;
