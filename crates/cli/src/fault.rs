@@ -1,6 +1,7 @@
 //! What a person reads when something fails: what happened, where, and what to do, with a documented exit code.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::process::ExitCode;
 
 /// Exit code classes.
@@ -71,19 +72,55 @@ impl Fault {
 /// Result of a command.
 pub(crate) type Outcome = Result<ExitCode, Fault>;
 
+/// Longest text file a person writes for us: 64 MiB. A device or a pipe without an end stops there and not at the memory's.
+const TEXT_BYTES: u64 = 64 << 20;
+
+/// Deepest nesting of brackets that is given to the YAML reader, which needs quadratic time for them. Far above what it accepts.
+const BRACKETS: usize = 1_000;
+
 /// Reads a text file of a person; the path is in the error.
 pub(crate) fn read_text(what: &str, path: &std::path::Path) -> Result<String, Fault> {
-    std::fs::read_to_string(path).map_err(|e| {
+    let failed = |e: std::io::Error| {
         Fault::new(Class::Environment, e)
             .context(format!("{what} `{}` cannot be read", path.display()))
             .hint("check the path; the file must be UTF-8 text")
-    })
+    };
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(TEXT_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > TEXT_BYTES {
+        return Err(Fault::text(Class::Input, format!("{what} `{}` is longer than {} MiB", path.display(), TEXT_BYTES >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|e| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, e)))
 }
 
-/// Reads YAML or JSON (JSON is YAML) into a value.
+/// Reads YAML or JSON (JSON is YAML) into a value. A key that stands twice in a mapping is an error: one of the two would be lost.
 pub(crate) fn read_value(what: &str, path: &std::path::Path) -> Result<serde_json::Value, Fault> {
     let text = read_text(what, path)?;
     let text = text.trim_start_matches('\u{feff}');
-    serde_yaml_ng::from_str(text)
-        .map_err(|e| Fault::new(Class::Input, e).context(format!("{what} `{}` is not YAML or JSON", path.display())))
+    let named =
+        |e: anyhow::Error| Fault::new(Class::Input, e.context(format!("{what} `{}` is not YAML or JSON", path.display())));
+    if is_deeper(text, BRACKETS) {
+        return Err(named(anyhow::anyhow!("brackets are nested deeper than {BRACKETS}")));
+    }
+    let value: serde_yaml_ng::Value = serde_yaml_ng::from_str(text).map_err(|e| named(e.into()))?;
+    serde_json::to_value(value).map_err(|e| named(e.into()))
+}
+
+/// Whether brackets outside of double quotes are nested deeper than `most`.
+fn is_deeper(text: &str, most: usize) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > most {
+            return true;
+        }
+    }
+    false
 }

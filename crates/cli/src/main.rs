@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         args::Command::Data(options) => data::data(&options),
     };
     match outcome {
-        Ok(code) => code,
+        Ok(code) => report::lost_output().map_or(code, |fault| fault.report()),
         Err(fault) => fault.report(),
     }
 }

@@ -1,15 +1,30 @@
 //! A day as a person wants to read it: clock, calls, repairs, orders, equity.
 
+use crate::fault::{Class, Fault};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 use traderharness_harness::run::{DayRecord, Observer, RunSummary};
 use traderharness_harness::{CallReport, Session};
 use traderharness_replay::Response;
 
-/// Prints a block to stdout; a closed pipe ends the output quietly.
+/// Why stdout lost a block, other than a reader who had enough.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Prints a block to stdout; a closed pipe ends the output quietly, anything else is told by [`lost_output`].
 pub(crate) fn print(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    if let Err(e) = writeln!(std::io::stdout().lock(), "{text}")
+        && e.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        // The first loss is the one that is told.
+        let _ = LOST.set(e);
+    }
+}
+
+/// The fault of a command whose result did not reach stdout whole: a full disk, an unwritable device.
+pub(crate) fn lost_output() -> Option<Fault> {
+    LOST.get().map(|e| Fault::text(Class::Environment, format!("the result could not be written to stdout: {e}")))
 }
 
 /// Prints what happens, line by line.

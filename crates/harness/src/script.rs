@@ -78,7 +78,7 @@ pub enum ScriptError {
     #[error("the script has schema {found}, this version reads up to {SCRIPT_SCHEMA}; upgrade traderharness")]
     Newer {
         /// Schema of the file.
-        found: u32,
+        found: u64,
     },
     /// A key of a day is no decision point.
     #[error("day {day} of the script names `{key}`; a day has pre_market, open_1, open_2, close_1 and close_2")]
@@ -131,7 +131,7 @@ impl Script {
         if let Some(found) = value.get("schema").and_then(Value::as_u64)
             && found > u64::from(SCRIPT_SCHEMA)
         {
-            return Err(ScriptError::Newer { found: found as u32 });
+            return Err(ScriptError::Newer { found });
         }
         let script: Self = serde_json::from_value(value).map_err(|e| ScriptError::Syntax { fault: e.to_string() })?;
         for (i, day) in script.days.iter().enumerate() {

@@ -51,6 +51,13 @@ fn scripts_and_cards_name_their_fault() {
     check("schema: 9\ndays: []", &window, 2, &["schema 9", "upgrade"]);
     check("schema: 1\ndays: [{lunch: []}]", &window, 2, &["`lunch`"]);
     check("schema: 1\ndays: [{open_1: [{say: $999999}]}]", &window, 2, &["$999999"]);
+    check("schema: 4294967297\ndays: []", &window, 2, &["schema 4294967297", "upgrade"]);
+    // Half of a script is never lost in silence.
+    check("schema: 1\ndays: [{open_1: [], open_1: [{say: lost}]}]", &window, 2, &["script", "duplicate"]);
+    check(r#"{"schema":1,"days":[{}],"days":[]}"#, &window, 2, &["script", "duplicate"]);
+    // Takes half a minute in the YAML reader.
+    let deep = format!("{{\"schema\":1,\"days\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    check(&deep, &window, 2, &["nested deeper"]);
     let folder = tempfile::tempdir().unwrap();
     let card = folder.path().join("card.yaml");
     for (body, says) in [
@@ -144,4 +151,16 @@ fn a_folder_with_something_in_it_is_never_recorded_over() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("is not empty"), "{}", ran.err);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_input_without_an_end_and_an_output_without_room_are_said() {
+    let window = ["--start", "2020-02-04", "--end", "2020-02-04"];
+    let endless = run(&[&["run", "--script", "/dev/zero"][..], &window[..]].concat());
+    assert_eq!(endless.code, 2, "{}", endless.err);
+    assert!(endless.err.contains("longer than"), "{}", endless.err);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = crate::command::command(&["tools", "--json"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
 }
