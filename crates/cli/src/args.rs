@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Tools(ToolsOptions),
     /// Look at, make or check datasets.
     Data(DataOptions),
+    /// Look at the audit log of an order gate.
+    Gate(GateOptions),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -72,6 +74,12 @@ pub(crate) struct RunOptions {
     /// Go on with the killed run in the --record folder; give the other options as they were.
     #[arg(long, requires = "record")]
     pub(crate) resume: bool,
+    /// Mandate of an order gate, YAML or JSON: every order goes through the gate (docs/gate.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gate: Option<PathBuf>,
+    /// Folder of the gate's HALT files, counter and audit log. Without it private/gate of the run folder.
+    #[arg(long, value_name = "DIR", requires = "gate")]
+    pub(crate) gate_dir: Option<PathBuf>,
     /// What is hidden from the agent.
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) mask: MaskChoice,
@@ -112,6 +120,24 @@ pub(crate) struct ToolsOptions {
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GateOptions {
+    #[command(subcommand)]
+    pub(crate) command: GateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GateCommand {
+    /// Check every hash of an audit log; exit code 1 when it is broken, with the first break.
+    Verify {
+        /// Audit log, audit.jsonl of a channel.
+        audit: PathBuf,
+        /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, ClapArgs)]

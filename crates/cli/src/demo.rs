@@ -28,7 +28,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Outcome {
         print("One recorded trading day, replayed over real bars. Codes and dates are masked, as the agent saw them.");
     }
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
-    let replayed = play(dataset, player, manifest, parse_key(MASK_KEY)?, observer)?;
+    let replayed = play(dataset, player, manifest, parse_key(MASK_KEY)?, None, observer)?;
     if options.json {
         print(&pretty(
             &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),

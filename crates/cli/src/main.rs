@@ -8,6 +8,7 @@ mod args;
 mod data;
 mod demo;
 mod fault;
+mod gate;
 mod manifest;
 mod memory;
 mod replay;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         args::Command::Replay(options) => replay::replay(&options),
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
+        args::Command::Gate(options) => gate::gate(&options),
     };
     match outcome {
         Ok(code) => report::lost_output().map_or(code, |fault| fault.report()),

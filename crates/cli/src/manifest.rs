@@ -3,6 +3,7 @@
 
 use crate::args::MaskChoice;
 use crate::fault::{Class, Fault};
+use crate::gate::GateRun;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use traderharness_harness::Card;
@@ -23,6 +24,9 @@ pub(crate) struct Manifest {
     pub(crate) mask_entities: bool,
     /// Id of the mask key; the key itself is in `private/`.
     pub(crate) entity_mask_seed: String,
+    /// Orders went through an order gate; its mandate is in `private/`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) gated: bool,
 }
 
 /// Private facts of a run.
@@ -32,6 +36,9 @@ pub(crate) struct Private {
     pub(crate) mask_key: String,
     /// Where the dataset lay; none for the bundled pack.
     pub(crate) data: Option<PathBuf>,
+    /// The order gate of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<GateRun>,
 }
 
 /// First and last day, checked before anything loads (engine E1.4).

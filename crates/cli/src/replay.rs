@@ -5,7 +5,7 @@ use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::manifest::{Manifest, parse_key, window};
 use crate::report::{Printer, print, summary_text};
 use crate::run::{RunFolder, World, machine, pretty};
-use crate::source;
+use crate::{gate, source};
 use serde_json::json;
 use std::process::ExitCode;
 use traderharness_harness::model::ReplayClient;
@@ -14,6 +14,7 @@ use traderharness_harness::session::NoJournal;
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
 use traderharness_replay::{Cassette, Meta, Player};
+use traderharness_tools_exec::OrderGate;
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let folder = RunFolder::of(&options.cassette);
@@ -27,8 +28,17 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
         (None, Some(private)) => parse_key(&private.mask_key)?,
         (None, None) => Vec::new(),
     };
-    let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
     let manifest = manifest(&player)?;
+    let gate = private.as_ref().and_then(|p| p.gate.as_ref());
+    if manifest.gated && gate.is_none() {
+        return Err(Fault::text(
+            Class::Input,
+            "the run had an order gate, and its mandate and audit log are not beside the recording",
+        )
+        .hint("replay in the run folder; the run kept them in private/"));
+    }
+    let gate = gate.map(|run| gate::replayed(run, &folder.gate())).transpose()?;
+    let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
     // Dates alone need the key too: evidence ids and cursors of a masked run are made with it.
     if manifest.is_masked() && key.is_empty() {
         return Err(Fault::text(Class::Input, "the recording is masked and its mask key is not beside it")
@@ -38,7 +48,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.show && !options.json { &mut printer } else { &mut silent };
-    let replayed = play(dataset, player, manifest, key, observer)?;
+    let replayed = play(dataset, player, manifest, key, gate, observer)?;
     if options.json {
         print(&pretty(
             &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
@@ -77,6 +87,7 @@ pub(crate) fn play(
     player: Player,
     mut manifest: Manifest,
     key: Vec<u8>,
+    gate: Option<OrderGate>,
     observer: &mut dyn Observer,
 ) -> Result<Replayed, Fault> {
     let meta = meta(&player);
@@ -108,6 +119,7 @@ pub(crate) fn play(
         .hint("pass the key of that run with --mask-key"));
     }
     let days = world.days(window)?;
+    world.gate.set(gate);
     let mut client = ReplayClient::new(player);
     let summary = world.play(Box::new(NoJournal), &mut client, &days, &meta.model, observer)?;
     let player = client.into_player();

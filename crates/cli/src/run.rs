@@ -6,8 +6,9 @@ use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_
 use crate::memory::MemoryFile;
 use crate::replay::player;
 use crate::report::{Printer, print, summary_text};
-use crate::source;
+use crate::{gate, source};
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use traderharness_ingest::Dataset;
 use traderharness_market::{Day, Mask, Store};
 use traderharness_replay::trajectory::RunStart;
 use traderharness_replay::{Fingerprint, Meta, Player, Record, Recorder, RecordingError, Trajectory};
+use traderharness_tools_exec::OrderGate;
 use traderharness_tools_exec::memory::{Memory, MemorySink, NoSink};
 
 pub(crate) fn run(options: &RunOptions) -> Outcome {
@@ -37,6 +39,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         None => None,
     };
     let kept = folder.as_ref().filter(|_| options.resume).map(RunFolder::read_private).transpose()?.flatten();
+    let kept_gate = kept.as_ref().and_then(|private| private.gate.clone());
     let key = match (&options.mask_key, kept) {
         (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
         (None, Some(private)) => parse_key(&private.mask_key)?,
@@ -51,23 +54,34 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         mask_dates,
         mask_entities,
         entity_mask_seed: String::new(),
+        gated: options.gate.is_some(),
     };
     let world = World::build(dataset, &mut manifest, key.clone(), options.check_output)?;
     let script = script.resolve(&world.store, &world.mask).map_err(|e| Fault::new(Class::Input, e))?;
     let model = script.model.clone();
     let days = world.days(window)?;
     let client = ScriptedClient::new(script);
+    let closed = match &options.gate {
+        Some(mandate) => Some(gate::look(mandate, &gate_dir(options, folder.as_ref())?, kept_gate.as_ref())?),
+        None => None,
+    };
 
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
     let summary = match &folder {
-        None => world.play(Box::new(NoJournal), &mut { client }, &days, &model, observer)?,
+        None => {
+            world.gate.set(closed.map(gate::Closed::open).transpose()?);
+            world.play(Box::new(NoJournal), &mut { client }, &days, &model, observer)?
+        }
         Some(folder) => {
-            folder.keep_private(&Private { mask_key: hex(&key), data: absolute(options.data.as_deref()) })?;
+            // Kept before the gate opens: a resumed run must know where the gate's records of this run begin.
+            let gate = closed.as_ref().map(|closed| closed.run.clone());
+            folder.keep_private(&Private { mask_key: hex(&key), data: absolute(options.data.as_deref()), gate })?;
             let meta = world.meta(&manifest, &model);
             let memory = Box::new(MemoryFile::start(&folder.memory())?);
             let (journal, player, recorder) = folder.open(&meta)?;
+            world.gate.set(closed.map(gate::Closed::open).transpose()?);
             let mut client = ResumingClient::new(player, client, recorder);
             let summary = world.play_keeping(journal, memory, &mut client, &days, &model, observer)?;
             // The cassette is finished last: a folder with a finished cassette is whole.
@@ -85,6 +99,15 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the order gate keeps its files. Without a folder nothing would be kept, and a gate that keeps nothing is none.
+fn gate_dir(options: &RunOptions, folder: Option<&RunFolder>) -> Result<PathBuf, Fault> {
+    let recorded = || folder.map(RunFolder::gate);
+    options.gate_dir.clone().or_else(recorded).ok_or_else(|| {
+        Fault::text(Class::Input, "--gate needs a folder for its counter and its audit log")
+            .hint("pass --gate-dir DIR, or --record DIR to keep it with the run")
+    })
 }
 
 fn read_card(path: &Path) -> Result<Card, Fault> {
@@ -114,6 +137,8 @@ pub(crate) struct World {
     card: Arc<Card>,
     toolbox: Arc<Toolbox>,
     check_output: bool,
+    /// Order gate of the run, until it begins.
+    pub(crate) gate: Cell<Option<OrderGate>>,
 }
 
 impl World {
@@ -125,7 +150,14 @@ impl World {
         let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
         manifest.entity_mask_seed = mask.key_id();
         let toolbox = Toolbox::new(&manifest.card, manifest.mask_entities).map_err(|e| Fault::new(Class::Input, e))?;
-        Ok(Self { store, mask, card: Arc::new(manifest.card.clone()), toolbox: Arc::new(toolbox), check_output })
+        Ok(Self {
+            store,
+            mask,
+            card: Arc::new(manifest.card.clone()),
+            toolbox: Arc::new(toolbox),
+            check_output,
+            gate: Cell::new(None),
+        })
     }
 
     pub(crate) fn synthetic(&self) -> bool {
@@ -205,11 +237,17 @@ impl World {
         let first = days.first().copied().unwrap_or_default();
         let session = Session::new(config, first, journal).map_err(|e| Fault::new(Class::Input, e))?;
         let mut session = session.with_memory(Memory::new(), memory);
+        if let Some(gate) = self.gate.take() {
+            session = session.with_gate(gate);
+        }
         let settings = RunSettings { model: model.to_owned(), ..RunSettings::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| Fault::new(Class::Environment, e))?;
         runtime.block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer)).map_err(stopped)
     }
 }
+
+/// Trajectory, what was already asked, and cassette of a run that begins or goes on.
+type Opened = (Box<dyn Journal>, Option<Player>, Recorder);
 
 /// The folder of a recorded run.
 pub(crate) struct RunFolder {
@@ -245,7 +283,7 @@ impl RunFolder {
     }
 
     /// Opens trajectory and cassette, new or where they were cut. The player answers what was already asked.
-    fn open(&self, meta: &Meta) -> Result<(Box<dyn Journal>, Option<Player>, Recorder), Fault> {
+    fn open(&self, meta: &Meta) -> Result<Opened, Fault> {
         let fault = |e: RecordingError| Fault::new(Class::Environment, e);
         let start = RunStart {
             contract_version: meta.contract_version.clone(),
@@ -315,6 +353,11 @@ impl RunFolder {
 
     fn summary(&self) -> PathBuf {
         self.path.join("summary.json")
+    }
+
+    /// Files of the order gate, unless the run was told another folder.
+    pub(crate) fn gate(&self) -> PathBuf {
+        self.path.join("private").join("gate")
     }
 
     fn private(&self) -> PathBuf {

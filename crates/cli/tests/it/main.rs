@@ -6,6 +6,7 @@ mod bad_input;
 mod command;
 mod demo;
 mod determinism;
+mod gate;
 mod readme;
 mod resume;
 mod runs;

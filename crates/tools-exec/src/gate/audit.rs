@@ -173,16 +173,17 @@ pub fn verify(log: &[u8]) -> Result<Verified, Break> {
     read(log).map(|(verified, _)| verified)
 }
 
-/// A log as the sessions that were opened over it: the log before the last one, and the lines of the last one.
+/// The first `records` records of a log, and the lines of the session that was opened after them; none when none was.
 ///
 /// # Errors
 /// As [`verify`].
-pub fn sessions(log: &[u8]) -> Result<(Verified, Vec<(String, Payload)>), Break> {
+pub fn session_after(log: &[u8], records: u64) -> Result<(Verified, Vec<(String, Payload)>), Break> {
     let (_, mut lines) = read(log)?;
-    let start = lines.iter().rposition(|(_, payload)| payload.text("kind") == OPENED).unwrap_or(lines.len());
-    let last = lines.split_off(start);
+    let mut session = lines.split_off(usize::try_from(records).unwrap_or(usize::MAX).min(lines.len()));
+    let next = session.iter().skip(1).position(|(_, payload)| payload.text("kind") == OPENED);
+    session.truncate(next.map_or(session.len(), |at| at + 1));
     let before: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
-    Ok((verify(before.as_bytes())?, last))
+    Ok((verify(before.as_bytes())?, session))
 }
 
 fn read(log: &[u8]) -> Result<(Verified, Vec<(String, Payload)>), Break> {

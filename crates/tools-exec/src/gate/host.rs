@@ -70,7 +70,7 @@ pub struct Recorded<H> {
 }
 
 impl<H> Recorded<H> {
-    /// Over the lines of one session of an audit log, which [`super::audit::sessions`] gives.
+    /// Over the lines of one session of an audit log, which [`super::audit::session_after`] gives.
     pub fn new(lines: &[(String, Payload)], live: H) -> Self {
         let mut recorded = Self { lines: VecDeque::new(), halts: VecDeque::new(), readings: VecDeque::new(), live };
         for (line, payload) in lines {

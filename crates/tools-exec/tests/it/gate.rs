@@ -10,7 +10,7 @@ use traderharness_market::DecisionPoint::{self, Close1, Open1, Open2, PreMarket}
 use traderharness_market::testing::{SmallMarket, day};
 use traderharness_market::{Board, Cash, Day, Price, Shares, Side};
 use traderharness_tools_exec::conditional::{Comparator, NewCondition, evaluate_through};
-use traderharness_tools_exec::gate::audit::sessions;
+use traderharness_tools_exec::gate::audit::session_after;
 use traderharness_tools_exec::gate::host::NothingLive;
 use traderharness_tools_exec::gate::{
     BreakKind, Facts, GateHost, GateReason, Halt, Intent, Mandate, MandateError, OrderGate, Reading, Recorded, Structural,
@@ -731,7 +731,7 @@ fn a_resumed_session_goes_on_where_its_log_ends() {
     let lines: Vec<&str> = whole.lines().collect();
     for kept in 1..=lines.len() {
         let cut: String = lines[..kept].iter().map(|l| format!("{l}\n")).collect();
-        let (before, last) = sessions(cut.as_bytes()).unwrap();
+        let (before, last) = session_after(cut.as_bytes(), 0).unwrap();
         assert_eq!((before.records, last.len()), (0, kept));
         let outside = Outside::new();
         outside.set(|k| k.log.clone_from(&cut));
@@ -747,7 +747,7 @@ fn a_resumed_session_goes_on_where_its_log_ends() {
 #[test]
 fn a_replay_decides_as_the_run_did_and_denies_where_it_differs() {
     let whole = log();
-    let (_, last) = sessions(whole.as_bytes()).unwrap();
+    let (_, last) = session_after(whole.as_bytes(), 0).unwrap();
     let world = World::full();
     let replay = |orders: Vec<Order>| -> Vec<Result<Fill, Refusal>> {
         let mut account = rich();
@@ -760,6 +760,16 @@ fn a_replay_decides_as_the_run_did_and_denies_where_it_differs() {
     assert!(matches!(same[2], Err(Refusal::LimitUpLocked { .. })));
     let other = replay(vec![buy(PLAIN, 200), buy(PLAIN, 100)]);
     assert_eq!(other.into_iter().map(reason).collect::<Vec<_>>(), ["intent_not_recorded", "audit_log_broken"]);
+    // A later session over the same log is not this one.
+    let later = {
+        let outside = Outside::new();
+        outside.set(|k| k.log.clone_from(&whole));
+        outside.open(terms());
+        outside.log()
+    };
+    let (before, second) = session_after(later.as_bytes(), 6).unwrap();
+    assert_eq!((before.records, second.len()), (6, 1));
+    assert_eq!(session_after(later.as_bytes(), 0).unwrap().1.len(), 6);
     // Another mandate is another run.
     let host = Box::new(Recorded::new(&last, NothingLive));
     let terms = with("hard_caps.max_trades_per_day", json!(4));
