@@ -1,5 +1,5 @@
-//! What one pass over the market computes for every stock at one clock: changes, volumes, sectors, breadth. The whole-market tools only
-//! read this; a second pass within the same clock never happens, and nothing is kept across clocks.
+//! What one pass over the market computes for every stock before one day: changes, volumes, sectors, breadth. The whole-market tools only
+//! read this; a second pass on the same day never happens, and nothing is kept across days.
 
 use crate::adjust::{Adjust, ExDates, reason};
 use crate::number::{Seen, change_pct, seen_price, seen_size};
@@ -12,7 +12,7 @@ use traderharness_market::{Band, Bars, Day, Price, Rounding, SecId, View};
 /// Horizons of changes, in sessions.
 pub(crate) const HORIZONS: [usize; 3] = [1, 5, 20];
 
-/// One stock at one clock. Numbers are unrounded.
+/// One stock before one day. Numbers are unrounded.
 #[derive(Debug, Clone)]
 pub(crate) struct Stock {
     pub(crate) sec: SecId,
@@ -61,7 +61,7 @@ pub(crate) struct Sector {
     pub(crate) members: Vec<usize>,
 }
 
-/// The market at one clock.
+/// The market before one day.
 #[derive(Debug)]
 pub(crate) struct Facts {
     /// Listed stocks in the internal order; whatever is shown is ordered by value and then by [`Stock::rank`].
@@ -87,7 +87,9 @@ impl Facts {
         let mut labels: Vec<Option<&str>> = Vec::with_capacity(view.universe_len());
         let mut has_sectors = false;
         let mut stocks: Vec<Stock> = Vec::with_capacity(view.universe_len());
-        for (i, sec) in view.securities().enumerate() {
+        // Only rows before today count, so that the facts are the same at every decision point of the day: a stock whose first bar is
+        // of today comes in tomorrow.
+        for (i, sec) in view.securities().filter(|sec| !view.daily(*sec).is_empty()).enumerate() {
             let company = view.security(sec);
             has_sectors |= company.is_some();
             let label = company.and_then(|c| top_level(&c.industry));

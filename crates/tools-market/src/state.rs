@@ -1,5 +1,5 @@
-//! What a session keeps for its read tools between calls. Nothing here outlives the clock or day it was made at, and nothing here knows
-//! more than the view showed then.
+//! What a session keeps for its read tools between calls. Answers live for one clock; facts made of rows before the day live for that
+//! day. Nothing here knows more than the view showed when it was made.
 //!
 //! One state belongs to one session: one store, one mask. Handing it to another session's view would mix two markets.
 
@@ -25,8 +25,6 @@ pub struct MarketState {
 /// What was computed at this clock.
 #[derive(Debug, Default)]
 pub(crate) struct Tick {
-    facts: Option<Arc<Facts>>,
-    behaviors: Option<Arc<Behaviors>>,
     pub(crate) overview: Memo<(), overview::Output>,
     pub(crate) sector: Memo<sector::Args, sector::Output>,
     pub(crate) screen: Memo<stocks::Args, stocks::Output>,
@@ -36,9 +34,13 @@ pub(crate) struct Tick {
     pub(crate) narrative_sector: Memo<usize, narrative_sector::Output>,
 }
 
-/// What was asked on this day.
+/// What belongs to this day.
 #[derive(Debug, Default)]
 pub(crate) struct Today {
+    /// Made of rows before the day alone, so it is the same at every decision point of it.
+    facts: Option<Arc<Facts>>,
+    /// As `facts`.
+    behaviors: Option<Arc<Behaviors>>,
     /// Securities whose company facts were already given.
     pub(crate) described: BTreeSet<SecId>,
     /// Sectors of get_narrative_sector_summary.
@@ -88,13 +90,13 @@ impl MarketState {
         self
     }
 
-    /// The market at this clock, computed on the first question.
+    /// The market before this day, computed on the day's first question.
     pub(crate) fn facts(&mut self, view: &View<'_>) -> Arc<Facts> {
-        Arc::clone(self.at(view).tick.facts.get_or_insert_with(|| Arc::new(Facts::of(view))))
+        Arc::clone(self.at(view).today.facts.get_or_insert_with(|| Arc::new(Facts::of(view))))
     }
 
-    /// Behavioural features at this clock, computed on the first question.
+    /// Behavioural features before this day, computed on the day's first question.
     pub(crate) fn behaviors(&mut self, view: &View<'_>) -> Arc<Behaviors> {
-        Arc::clone(self.at(view).tick.behaviors.get_or_insert_with(|| Arc::new(Behaviors::of(view))))
+        Arc::clone(self.at(view).today.behaviors.get_or_insert_with(|| Arc::new(Behaviors::of(view))))
     }
 }

@@ -114,12 +114,14 @@ pub(crate) struct Output {
     count: usize,
     /// The newest bars of the range, oldest first, at most 20. Only with detail summary.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-order" = "oldest_first"))]
     recent_20: Option<Vec<Row>>,
     /// Summary of the bars older than recent_20; absent when there is none. Only with detail summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     older_summary: Option<OlderSummary>,
     /// One page of the bars of the range, oldest first. Only with detail full.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-order" = "oldest_first"))]
     bars: Option<Vec<Row>>,
     /// Bars in the whole range. Only with detail full.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -63,7 +63,7 @@ pub(crate) struct Behavior {
     pub(crate) zero_volume_baseline: bool,
 }
 
-/// The market's features at one clock.
+/// The market's features before one day.
 #[derive(Debug)]
 pub(crate) struct Behaviors {
     /// Stocks with enough usable sessions that traded on the previous session.

@@ -1,7 +1,8 @@
 //! The search behind every tool and method that lists news.
 //!
 //! `keyword` and `sector` are words the agent sent: they are looked for in what the agent may see. A security was named by its visible
-//! code: its real code and names are looked for in the real text, which tells the agent nothing that the masked text does not.
+//! code: its real code and names are looked for in the real text, and under a mask that hides them an item counts only where the mask
+//! writes that visible code. A name that is also an everyday word stays in the text as it is; an item found by it would tell the name.
 
 use super::items::{EmptyReason, newest_first};
 use super::needle::Needle;
@@ -59,10 +60,14 @@ pub(crate) struct NewsMatches {
 
 /// Spellings of one security: its code, its names.
 #[derive(Debug)]
-struct Spellings(Vec<Needle>);
+struct Spellings<'v> {
+    needles: Vec<Needle>,
+    /// The view whose mask hides codes and names, and the visible code; `None` when they are not hidden.
+    hiding: Option<(View<'v>, &'v str)>,
+}
 
-impl Spellings {
-    fn of(view: &View<'_>, sec: SecId) -> Self {
+impl<'v> Spellings<'v> {
+    fn of(view: &View<'v>, sec: SecId) -> Self {
         let code = view.code(sec);
         let company = view.security(sec);
         let given =
@@ -72,11 +77,14 @@ impl Spellings {
         let mut names: Vec<&str> = given.chain(printed).map(str::trim).filter(|n| n.chars().nth(1).is_some()).collect();
         names.sort_unstable();
         names.dedup();
-        Self(Needle::of_code(code.as_str()).into_iter().chain(names.into_iter().filter_map(Needle::new)).collect())
+        let needles = Needle::of_code(code.as_str()).into_iter().chain(names.into_iter().filter_map(Needle::new)).collect();
+        let mask = view.mask();
+        Self { needles, hiding: mask.config().entities.then(|| (*view, mask.code(sec))) }
     }
 
     fn are_in(&self, text: &str) -> bool {
-        !text.is_empty() && self.0.iter().any(|needle| needle.is_in(text))
+        let found = !text.is_empty() && self.needles.iter().any(|needle| needle.is_in(text));
+        found && self.hiding.is_none_or(|(view, alias)| view.mask().text(text, view.today()).contains(alias))
     }
 }
 
