@@ -273,6 +273,8 @@ impl Tool for PlaceOrder {
             ErrorCode::DecisionCardMissingToolEvidence,
             ErrorCode::DecisionCardUngroundedBusinessFit,
             ErrorCode::DecisionCardMissingAnnouncementEvidence,
+            ErrorCode::DecisionCardCorrectionChangedSemantics,
+            ErrorCode::DecisionCardCorrectionRetryLimit,
             ErrorCode::IdempotencyConflict,
             ErrorCode::InvalidToolArguments,
             ErrorCode::Internal,

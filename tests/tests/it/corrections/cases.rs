@@ -62,6 +62,11 @@ impl Case {
         self
     }
 
+    pub(crate) fn then(mut self, steps: Vec<Step>) -> Self {
+        self.steps.extend(steps);
+        self
+    }
+
     pub(crate) fn after(self, steps: Vec<Step>) -> Self {
         Self { steps, ..self }
     }

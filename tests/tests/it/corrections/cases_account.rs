@@ -123,6 +123,7 @@ pub(crate) fn plans() -> Vec<Case> {
     use Way::{Changed, Final, Named};
     let place = |code, args, way| case("place_order", code, args, way).card(planned);
     let carded = |code, args, way, about| case("place_order", code, args, way).card(carded).after(fetched(about));
+    let unseen = with_card(PLAIN, json!({ "text_evidence_ids": ["news-1"] }));
     let whole = plan(PLAIN);
     let all_but_card =
         ["behavior_hypothesis", "confirmation_level", "original_structural_stop", "exit_condition", "expected_holding_days"]
@@ -173,6 +174,11 @@ pub(crate) fn plans() -> Vec<Case> {
             Named,
             PLAIN,
         ),
+        // A correction says the same as the first order, and there are six of them a day.
+        carded(DecisionCardCorrectionChangedSemantics, with_card(PLAIN, json!({ "theme": "another" })), Final, PLAIN)
+            .then(vec![Step::Try("place_order", unseen.clone())]),
+        carded(DecisionCardCorrectionRetryLimit, unseen.clone(), Final, PLAIN)
+            .then((0..6).map(|_| Step::Try("place_order", unseen.clone())).collect()),
     ]
 }
 

@@ -22,17 +22,15 @@ const NEEDS_A_SANDBOX: [ErrorCode; 5] = [
     ErrorCode::SandboxDailyLimitReached,
 ];
 
-/// Codes that no tool gives by itself: a day's run gives them, the correction turn of a decision card, an order gate that a host puts in
+/// Codes that no tool gives by itself: a day's run gives them, an order gate that a host puts in
 /// front of the market, or nothing of this build can.
-const GIVEN_ELSEWHERE: [ErrorCode; 10] = [
+const GIVEN_ELSEWHERE: [ErrorCode; 8] = [
     ErrorCode::OrderGateHalted,
     ErrorCode::OrderGateDenied,
     ErrorCode::OrderGateReauthorization,
     ErrorCode::OrderOutcomeUnknown,
     ErrorCode::FinishDayNotCalled,
     ErrorCode::PhaseCompletionProtocolExhausted,
-    ErrorCode::DecisionCardCorrectionChangedSemantics,
-    ErrorCode::DecisionCardCorrectionRetryLimit,
     ErrorCode::ToolTimeout,
     ErrorCode::Internal,
 ];
