@@ -4,7 +4,7 @@ use crate::call::{call, hidden, masked};
 use crate::text::{CODE, NAME, item, with_news};
 use serde_json::{Value, json};
 use traderharness_market::Store;
-use traderharness_market::testing::code;
+use traderharness_market::testing::{SmallMarket, SmallStock, code};
 
 /// A masked call that must not show anything real.
 fn seen(store: &Store, tool: &str, args: &Value) -> Value {
@@ -65,4 +65,25 @@ fn a_cut_under_a_mask_never_leaves_half_of_something_hidden() {
             assert_eq!(got["news"][0]["content_cut"], json!(true));
         }
     }
+}
+
+// engine E8.5: 机器人 is a company and an everyday word. A text that keeps the word must not be found by the company's alias.
+#[test]
+fn an_alias_finds_only_texts_that_show_it() {
+    let stock = SmallStock::new("300024").name("机器人").closes(&[10.0, 10.1, 10.2, 10.3]);
+    let store = SmallMarket::new("2024-03-01", 4)
+        .stock(stock)
+        .news("2024-03-05 10:00", "机器人产业大会开幕", "各地机器人企业参会。")
+        .news("2024-03-05 11:00", "机器人：签订合同", "见公告。")
+        .news("2024-03-05 12:00", "300024 announces", "See the filing.")
+        .build();
+    let mask = hidden(&store);
+    let alias = mask.code(store.find(code("300024")).unwrap()).to_owned();
+    let got = masked(&store, &mask, "2024-03-06 open_1", "get_news", &json!({ "stock_code": alias })).unwrap();
+    assert_eq!(got["total"], json!(2), "{got:#}");
+    for row in got["news"].as_array().unwrap() {
+        assert!(row["title"].as_str().unwrap().contains(&alias), "{row}");
+    }
+    // Without a mask the word is found wherever it stands.
+    assert_eq!(call(&store, "2024-03-06 open_1", "get_news", json!({ "stock_code": "300024" }))["total"], json!(3));
 }
