@@ -74,3 +74,35 @@ fn no_contract_has_a_finding() {
         .collect();
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
+
+/// Lists whose description says `oldest first` and that the size budget would cut at the wrong end.
+fn wrong_end(schema: &Value, path: &str, keeps_newest: &dyn Fn(&str) -> bool, found: &mut Vec<String>) {
+    for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let inside = format!("{path}/{name}");
+        let said = field.get("description").and_then(Value::as_str).unwrap_or_default();
+        if field.get("items").is_some() && said.contains("oldest first") && !keeps_newest(&inside) {
+            found.push(inside.clone());
+        }
+        wrong_end(field, &inside, keeps_newest, found);
+        if let Some(items) = field.get("items") {
+            wrong_end(items, &format!("{inside}/*"), keeps_newest, found);
+        }
+    }
+}
+
+// seeds B9.6: a result that is too long never loses its newest rows
+#[test]
+fn lists_that_run_from_oldest_to_newest_keep_their_newest_when_cut() {
+    let mut found = Vec::new();
+    let mut lists = 0;
+    for d in definitions(&Policy { masked_codes: true, ..Policy::default() }) {
+        let name = d.spec.name;
+        let keeps = |path: &str| d.oldest_first.contains(path);
+        let mut of_tool = Vec::new();
+        wrong_end(&d.output_schema, "", &keeps, &mut of_tool);
+        lists += usize::from(d.oldest_first != traderharness_contract::budget::OldestFirst::default());
+        found.extend(of_tool.into_iter().map(|path| format!("{name}{path}")));
+    }
+    assert_eq!(found, Vec::<String>::new());
+    assert!(lists >= 2, "no tool names such a list");
+}

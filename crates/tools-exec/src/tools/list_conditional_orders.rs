@@ -135,8 +135,10 @@ pub struct OrderShown {
     /// Share of total assets one position may have, percent, as a buy will meet it.
     pub max_position_pct: f64,
     /// Changes, oldest first.
+    #[schemars(extend("x-order" = "oldest_first"))]
     pub revisions: Vec<RevisionShown>,
     /// Bars at which the condition held, oldest first.
+    #[schemars(extend("x-order" = "oldest_first"))]
     pub attempts: Vec<AttemptShown>,
     /// Trading days left, today included; null = never expires.
     pub expires_in_trading_days: Option<u32>,

@@ -136,8 +136,10 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<Option<String>>,
     /// Runs of market sessions inside the range without a bar of the security, oldest first.
+    #[schemars(extend("x-order" = "oldest_first"))]
     missing: Vec<NoBars>,
     /// Ex-dates inside the range, oldest first; with adjustment none, prices before and after such a day are not comparable.
+    #[schemars(extend("x-order" = "oldest_first"))]
     ex_dates: Vec<DayField>,
     /// Why numbers are null or bars are fewer than asked.
     missing_reasons: Vec<Missing>,
