@@ -219,11 +219,11 @@ pub async fn run(
             Ok(record) => records.push(record),
             Err(error) => {
                 // The reason is the last record of a run that stops; if even that cannot be kept, the first error still is the answer.
-                let _ = driver.session.append(Record::Error {
-                    code: error.code().to_owned(),
-                    message: error.to_string(),
-                    detail: Value::Null,
-                });
+                let message = match driver.session.masked_value(error.to_string().into()) {
+                    Value::String(message) => message,
+                    other => other.to_string(),
+                };
+                let _ = driver.session.append(Record::Error { code: error.code().to_owned(), message, detail: Value::Null });
                 return Err(error);
             }
         }
@@ -277,8 +277,7 @@ impl Loop<'_> {
         self.session.append(Record::Brief { role: "system".to_owned(), text: system.clone() })?;
         self.messages = vec![Message::system(system)];
         if let Some(memory) = self.session.memory_text() {
-            self.session.append(Record::Brief { role: "user".to_owned(), text: memory.clone() })?;
-            self.messages.push(Message::user(memory));
+            self.tell(memory)?;
         }
         let morning = brief::morning(self.session, &events);
         self.open_point(morning)?;
@@ -325,8 +324,13 @@ impl Loop<'_> {
 
     fn open_point(&mut self, text: String) -> Result<(), RunError> {
         self.iteration = 0;
-        self.session.append(Record::Brief { role: "user".to_owned(), text: text.clone() })?;
         self.observer.point(self.session, &text);
+        self.tell(text)
+    }
+
+    /// A message of the environment: recorded first, then said.
+    fn tell(&mut self, text: String) -> Result<(), RunError> {
+        self.session.append(Record::Brief { role: "user".to_owned(), text: text.clone() })?;
         self.messages.push(Message::user(text));
         Ok(())
     }
@@ -355,7 +359,7 @@ impl Loop<'_> {
             let response = self.ask(tools, protocol.then(|| prompt::protocol(self.session))).await?;
             let calls = response.message.tool_calls();
             if calls.is_empty() && protocol {
-                self.messages.push(Message::user(prompt::NO_CALL));
+                self.tell(prompt::NO_CALL.to_owned())?;
             }
             let all_failed = self.answer(&calls)?;
             if self.session.phase().completed.is_some() {
@@ -436,7 +440,7 @@ impl Loop<'_> {
     async fn finish_attempts(&mut self) -> Result<Option<FinishFailure>, RunError> {
         let mut last: Option<(ErrorCode, String)> = None;
         for attempt in 1..=FINISH_ATTEMPTS {
-            self.messages.push(Message::user(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str()))));
+            self.tell(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str())))?;
             let tools = self.session.tool_definitions();
             let response = self.ask(tools, None).await?;
             let calls = response.message.tool_calls();

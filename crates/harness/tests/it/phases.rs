@@ -1,13 +1,14 @@
 //! Completion rules, the phase protocol, the close fallback.
 
-use crate::fixture::{Setup, call, code, store, trading_days};
+use crate::fixture::{Memory, Setup, call, code, store, trading_days};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use traderharness_harness::model::{ModelClient, ModelError, Turn};
 use traderharness_harness::run::{RunError, RunSettings, RunSummary, Silent, run};
+use traderharness_harness::session::SessionError;
 use traderharness_harness::{Card, Session};
 use traderharness_market::DecisionPoint;
-use traderharness_replay::{Message, Request, Response, ToolCall};
+use traderharness_replay::{Message, Record, Request, Response, ToolCall};
 
 // engine E10.4
 #[test]
@@ -239,4 +240,35 @@ fn the_protocol_message_is_sent_and_not_kept() {
     });
     outcome.unwrap();
     assert_eq!(lengths.len(), 5);
+}
+
+// engine E8.7: what stopped a masked run is told without its days; every message a model got is on record
+#[test]
+fn the_record_of_a_stopped_run_shows_no_day_and_every_message() {
+    let store = store();
+    let day = trading_days(&store)[0];
+    let memory = Memory::default();
+    let setup = Setup { card: Card::builtin(), masked: true, journal: Box::new(memory.clone()), ..Setup::default() };
+    let mut session = setup.session(&store);
+    let settings = RunSettings { model: "test".into(), ..RunSettings::default() };
+    let mut told = Vec::new();
+    let mut model = Model(|request: &Request, turn: Turn| {
+        told = request.messages.iter().filter(|m| m.role() == "user").filter_map(|m| m.content().map(str::to_owned)).collect();
+        if turn.iteration == 0 { says("thinking") } else { completes(turn.point) }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let outcome = runtime.block_on(run(&mut session, &mut model, &[day, day], &settings, &mut Silent));
+    assert!(matches!(outcome, Err(RunError::Session(SessionError::BackInTime { .. }))), "{outcome:?}");
+    let records = memory.records.lock().unwrap();
+    let Some(Record::Error { message, .. }) = records.last() else { panic!("{:?}", records.last()) };
+    assert!(message.contains("D+0") && !message.contains("2024"), "{message}");
+    let kept: Vec<&str> = records
+        .iter()
+        .filter_map(|r| if let Record::Brief { role, text } = r { (role == "user").then_some(text.as_str()) } else { None })
+        .collect();
+    // The last message of a request is the phase protocol, which is said anew each time and never kept.
+    for said in &told[..told.len() - 1] {
+        assert!(kept.contains(&said.as_str()), "{said}");
+    }
+    assert!(told.len() > 10, "{}", told.len());
 }
