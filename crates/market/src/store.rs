@@ -3,6 +3,7 @@
 //! The columns are private to this crate: rows leave only through a [`crate::View`], which is bound to a clock.
 
 use crate::{Calendar, Code, Day, Minute, Moment};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Index of a security of the run's universe; dense, in code order. Never shown to an agent.
@@ -236,6 +237,8 @@ pub struct Store {
     pub(crate) parts: StoreParts,
     /// `cuts[d * n + i]`: number of daily rows of security `i` with day < calendar day `d`.
     pub(crate) cuts: Vec<u32>,
+    /// Days with 5-minute bars of any security, each with the end of its first bar; ascending.
+    pub(crate) minute_days: Vec<(Day, Minute)>,
     pub(crate) fundamentals_by_sec: Vec<Range<u32>>,
     pub(crate) segments_by_sec: Vec<Range<u32>>,
     pub(crate) announcements_by_sec: Vec<Range<u32>>,
@@ -300,7 +303,8 @@ impl Store {
         let segments_by_sec = column(parts.segments.as_ref().map(|t| t.iter().map(|r| r.code).collect()));
         let announcements_by_sec = column(parts.announcements.as_ref().map(|t| t.iter().map(|r| r.code).collect()));
         let ex_by_sec = column(parts.ex_events.as_ref().map(|t| t.iter().map(|r| r.code).collect()));
-        Ok(Self { cuts, fundamentals_by_sec, segments_by_sec, announcements_by_sec, ex_by_sec, parts })
+        let minute_days = first_bars(&parts.minute);
+        Ok(Self { cuts, minute_days, fundamentals_by_sec, segments_by_sec, announcements_by_sec, ex_by_sec, parts })
     }
 
     /// Trading days. For the host that runs days; a view does not offer them.
@@ -361,6 +365,20 @@ fn ordered<T>(table: &'static str, rows: &[T], fits: impl Fn(&T, &T) -> bool) ->
         Some(row) => Err(StoreError::Order { table, row: row + 1 }),
         None => Ok(()),
     }
+}
+
+/// End of the first bar of each day.
+fn first_bars(minute: &BarColumns) -> Vec<(Day, Minute)> {
+    let mut first: BTreeMap<Day, Minute> = BTreeMap::new();
+    let mut last_day = None;
+    for (day, end) in minute.day.iter().zip(&minute.minute) {
+        // Bars of a security are in order, so only the first of each of its days can be the first of the day.
+        if last_day != Some(*day) {
+            last_day = Some(*day);
+            first.entry(*day).and_modify(|m| *m = (*m).min(*end)).or_insert(*end);
+        }
+    }
+    first.into_iter().collect()
 }
 
 fn check_bars(table: &'static str, bars: &BarColumns, offsets: &[u32], n: usize, minutes: bool) -> Result<(), StoreError> {

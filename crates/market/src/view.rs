@@ -306,9 +306,28 @@ impl<'a> View<'a> {
         self.minutes_today(sec).last().filter(|bar| bar.end.is_some_and(|end| end > after && end <= until))
     }
 
-    /// True when no bar of today is visible although the market has traded today. Only known once a window is visible.
+    /// Whether the security is suspended today: it has no visible bar although the market has traded. `None` when that cannot be told:
+    /// before the open, on a day for which the dataset has no 5-minute bars yet, and for a security whose 5-minute bars the dataset
+    /// lacks (it traded on the last covered day, and has no bar of it). A hole in the data is no suspension (DESIGN rule 10).
+    pub fn suspended_today(&self, sec: SecId) -> Option<bool> {
+        let until = self.clock.point.visible_until()?;
+        if !self.minutes_today(sec).is_empty() {
+            return Some(false);
+        }
+        let days = &self.store.minute_days;
+        let at = days.partition_point(|(day, _)| *day < self.clock.day);
+        let opened = days.get(at).is_some_and(|(day, first)| *day == self.clock.day && *first <= until);
+        let covered = at.checked_sub(1).is_none_or(|i| {
+            let day = days[i].0;
+            let traded = self.daily(sec).day.binary_search(&day).is_ok();
+            !traded || self.minutes_before_today(sec).day.binary_search(&day).is_ok()
+        });
+        (opened && covered).then_some(true)
+    }
+
+    /// True when the security is known to be suspended today, see [`View::suspended_today`].
     pub fn is_suspended_today(&self, sec: SecId) -> bool {
-        self.clock.point.visible_until().is_some() && self.minutes_today(sec).is_empty()
+        self.suspended_today(sec) == Some(true)
     }
 
     /// Last visible price: today's last visible 5-minute close, else the last daily close (engine E7.1). Bars without a finite

@@ -7,4 +7,5 @@ mod mask_properties;
 mod mask_text;
 mod money;
 mod rules;
+mod suspension;
 mod view;

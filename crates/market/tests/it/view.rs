@@ -188,7 +188,8 @@ fn a_security_halted_since_the_morning_has_a_mark_and_no_fill_bar() {
 #[test]
 fn a_suspended_security_keeps_its_last_close() {
     // engine E7.1
-    let store = small(SmallStock::new("600519").closes(&[10.0, 10.5]));
+    let other = SmallStock::new("000001").closes(&[10.0; 4]).minutes(TODAY, &[10.0; 48]);
+    let store = SmallMarket::new(FIRST, 10).stock(SmallStock::new("600519").closes(&[10.0, 10.5])).stock(other).build();
     at(&store, TODAY, DecisionPoint::Close2, |v| {
         assert!(v.is_suspended_today(B) && v.was_suspended_yesterday(B) && v.is_listed(B));
         let mark = v.mark(B).unwrap();

@@ -153,7 +153,8 @@ pub struct PositionShown {
     pub days_held: i32,
     /// Sessions since the first buy: 0 on its day.
     pub holding_trading_days: u32,
-    /// True when no bar of today is visible although the market has traded; null before the open, when that cannot be known.
+    /// True when no bar of today is visible although the market has traded; null when that cannot be known: before the open, and
+    /// where the dataset has no 5-minute bars to tell.
     pub suspended: Option<bool>,
     /// Plan it was opened with; null when the card needs none.
     pub position_plan: Option<PlanShown>,
@@ -167,7 +168,6 @@ pub(crate) fn positions(view: &View<'_>, account: &Account, valuation: &crate::V
             let sellable = crate::Matching::sellable(account, view, held.code);
             let frozen = held.total.0 - sellable.0;
             let gross = marked.value.0 - held.cost.0;
-            let suspended = view.find(held.code).filter(|_| view.clock().point.visible_until().is_some());
             PositionShown {
                 stock_code: held.code.into(),
                 quantity: held.total.0,
@@ -189,7 +189,7 @@ pub(crate) fn positions(view: &View<'_>, account: &Account, valuation: &crate::V
                 dividends: cash(held.dividends),
                 days_held: view.today().days_since(held.opened_on),
                 holding_trading_days: crate::matching::sessions_held(view, held.opened_on),
-                suspended: suspended.map(|sec| view.is_suspended_today(sec)),
+                suspended: view.find(held.code).and_then(|sec| view.suspended_today(sec)),
                 position_plan: account.plan(held.code).map(|plan| PlanShown::of(plan, account, view)),
             }
         })

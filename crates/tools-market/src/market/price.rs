@@ -43,7 +43,8 @@ pub(crate) struct Output {
     minutes_since_bar: Option<u16>,
     /// True when an order placed now has a price: a 5-minute bar ended inside the current trading interval.
     tradable_now: bool,
-    /// True when no bar of today is visible although the market trades today; null before the open, when it cannot be known.
+    /// True when no bar of today is visible although the market trades today; null when it cannot be known: before the open, and
+    /// where the dataset has no 5-minute bars to tell.
     suspended: Option<bool>,
     /// First visible open of day, CNY.
     open: Option<f64>,
@@ -125,18 +126,24 @@ impl Tool for GetStockPrice {
         let reference =
             previous.map_or(Err(Reason::InsufficientHistory), |i| ex.reference(before.close[i], before.day[i], mark.day));
         let reference = reference.map(Price::to_f64);
-        let suspended = view.clock().point.visible_until().map(|_| view.is_suspended_today(sec));
+        let in_window = view.clock().point.visible_until().is_some();
+        let suspended = view.suspended_today(sec);
         let price = mark.price.to_f64();
         // The newest session is today inside a window, the previous trading day before the open (engine E2.7).
-        let newest = if suspended.is_some() { Some(view.today()) } else { view.previous_day() };
+        let newest = if in_window { Some(view.today()) } else { view.previous_day() };
         let change = if Some(mark.day) == newest {
             change_pct(Ok(price), reference)
         } else if newest.is_some_and(|day| day < view.today() && daily.last().is_some_and(|b| b.day == day)) {
             Err(Reason::BadValue) // there is a bar, but it has no usable close
+        } else if in_window && suspended.is_none() {
+            Err(Reason::SourceMissing) // the dataset has no bars that could tell
         } else {
             Err(Reason::Suspended)
         };
         let mut gaps = Gaps::default();
+        if in_window && suspended.is_none() {
+            gaps.note("suspended", Reason::SourceMissing);
+        }
         let (limit_up, limit_down, band_pct, band_rule) = match view.band(sec) {
             Ok(Band::Limits { up, down, basis_points, rule }) => {
                 (Some(up.to_f64()), Some(down.to_f64()), Some(f64::from(basis_points) / 100.0), Some(rule.to_owned()))

@@ -84,13 +84,25 @@ fn a_stock_halted_since_keeps_its_last_bar_of_today_but_is_not_tradable() {
 #[test]
 fn a_suspended_stock_has_a_price_but_no_change() {
     let stock = SmallStock::new(CODE).closes(&[10.0, 11.0, 11.0, 11.0]).without("2024-03-07");
-    let store = market(5, stock).stock(SmallStock::new("000001").closes(&[5.0; 5])).build();
+    let other = SmallStock::new("000001").closes(&[5.0; 5]).minutes("2024-03-08", &[5.0; 48]);
+    let store = market(5, stock).stock(other).build();
     let before = price(&store, "2024-03-08 pre_market");
     assert_eq!((&before["price"], &before["day"], &before["change_pct"]), (&json!(11.0), &json!("2024-03-06"), &Value::Null));
     assert!(missing(&before).contains(&"change_pct: suspended".to_owned()));
     assert_eq!(before["suspended"], Value::Null, "today's suspension is not known before the open");
     let inside = price(&store, "2024-03-08 open_1");
     assert_eq!((&inside["suspended"], &inside["change_pct"]), (&json!(true), &Value::Null));
+}
+
+// DESIGN rule 10: where the dataset has no 5-minute bars, nobody is called suspended
+#[test]
+fn a_day_without_any_five_minute_bar_suspends_nobody() {
+    let store = market(5, SmallStock::new(CODE).closes(&[10.0, 11.0, 11.0, 11.0, 11.0])).build();
+    let inside = price(&store, "2024-03-08 open_1");
+    assert_eq!((&inside["suspended"], &inside["change_pct"], &inside["tradable_now"]), (&Value::Null, &Value::Null, &json!(false)));
+    for gap in ["suspended: source_missing", "change_pct: source_missing"] {
+        assert!(missing(&inside).contains(&gap.to_owned()), "{gap}: {inside}");
+    }
 }
 
 #[test]
