@@ -1,11 +1,13 @@
-//! The generated catalog in `docs/catalog`: one page per tool, the table of error codes, an index, and everything as JSON.
+//! The generated pages: in `docs/catalog` one page per tool, the table of error codes, an index, and everything as JSON; in
+//! `docs/rules.md` the dated market rules.
 //!
-//! Pages are rendered from the contracts that the tools publish and from nothing else, so they cannot say what the code does not.
-//! Never edit a page: change the tool and run `cargo xtask catalog`.
+//! Pages are rendered from the contracts that the tools publish, from the rule table, and from nothing else, so they cannot say what
+//! the code does not. Never edit a page: change the tool or the rule and run `cargo xtask catalog`.
 
 mod code_page;
 mod fields;
 mod index;
+mod rules_page;
 mod tool_page;
 
 use crate::names;
@@ -123,8 +125,24 @@ pub(crate) fn current(root: &Path) -> anyhow::Result<(std::path::PathBuf, Pages)
     Ok((root.join("docs/catalog"), render(&entries())?))
 }
 
-/// Writes the catalog, or with `check` only says whether it is current.
+/// The page of market rules: where it is, its text, and whether the file is that text.
+fn rules(root: &Path) -> (std::path::PathBuf, String, bool) {
+    let (path, text) = (root.join("docs/rules.md"), rules_page::render());
+    let is_current = std::fs::read_to_string(&path).is_ok_and(|found| found == text);
+    (path, text, is_current)
+}
+
+/// Writes the pages, or with `check` only says whether they are current.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<ExitCode> {
+    let (path, text, is_current) = rules(root);
+    if !is_current {
+        println!("docs/rules.md: differs");
+        if check {
+            println!("catalog: docs/rules.md is stale; run `{COMMAND}` and commit the result");
+            return Ok(ExitCode::from(1));
+        }
+        std::fs::write(&path, text).with_context(|| format!("cannot change {}", path.display()))?;
+    }
     let (folder, pages) = current(root)?;
     let stale = stale(&folder, &pages)?;
     for (name, state) in &stale {
@@ -158,6 +176,11 @@ mod tests {
         let (folder, pages) = current(&crate::workspace_root()).expect("the catalog renders");
         let stale = stale(&folder, &pages).expect("the folder can be read");
         assert!(stale.is_empty(), "run `{COMMAND}`: {stale:#?}");
+    }
+
+    #[test]
+    fn the_committed_page_of_market_rules_is_current() {
+        assert!(rules(&crate::workspace_root()).2, "run `{COMMAND}`");
     }
 
     #[test]
