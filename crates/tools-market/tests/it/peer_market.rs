@@ -274,7 +274,7 @@ impl Record<'_> {
         }
         let reason =
             |word: &str| ours["missing_reasons"].as_array().unwrap().contains(&json!({"field": "change_pct", "reason": word}));
-        if ours["change_pct"].is_null() && reason("suspended") {
+        if ours["change_pct"].is_null() && (reason("suspended") || reason("source_missing")) {
             return Deliberate("a security that does not trade on the newest session has no change (engine E2.7, tools.md b27)");
         }
         if ours["change_pct"].is_null() && reason("insufficient_history") && theirs["change_pct"] == json!(0.0) {
