@@ -6,14 +6,13 @@ use crate::conditional::Conditions;
 use crate::corporate::{self, CorporateAction, Rescaled};
 use crate::evidence::Evidence;
 use crate::ledger::{EventKind, Ledger, LedgerError};
-use crate::matching::Matching;
 use crate::memory::Memory;
 use crate::order::{Fill, Order};
 use crate::plan::Plan;
-use crate::valuation::{self, MarkSource, Valuation};
+use crate::valuation::{self, Valuation};
 use crate::watchlist::Watchlist;
 use std::collections::BTreeMap;
-use traderharness_market::{Cash, Code, Day, FeeSchedule, Minute, Price, SecId, Shares, Side, View};
+use traderharness_market::{Cash, Code, Day, FeeSchedule, Minute, Price, Shares, Side, View};
 
 /// Limits a card sets for orders (engine E9).
 #[derive(Debug, Clone, PartialEq)]
@@ -61,31 +60,6 @@ impl Default for CardLimits {
             max_daily_memories: 0,
         }
     }
-}
-
-/// One held security as a reader wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
-    /// Security in the store.
-    pub security: SecId,
-    /// Real code.
-    pub code: Code,
-    /// Shares held.
-    pub total: Shares,
-    /// Shares that may be sold today.
-    pub sellable: Shares,
-    /// Average cost without fees.
-    pub average_cost: Price,
-    /// Price it is valued at.
-    pub mark: Price,
-    /// Where that price came from.
-    pub source: MarkSource,
-    /// Day of the bar; the day the position was opened when there is no usable bar.
-    pub mark_day: Day,
-    /// End of the bar.
-    pub mark_minute: Minute,
-    /// `mark x total`.
-    pub value: Cash,
 }
 
 /// An order that was filled under a key.
@@ -274,35 +248,6 @@ impl Account {
     /// Total assets by position, each with its price and where that came from.
     pub fn valuation(&self, view: &View<'_>) -> Valuation {
         valuation::value(&self.ledger, view, None)
-    }
-
-    /// What is held, in the order in which the positions were opened.
-    pub fn holdings(&self, view: &View<'_>) -> Vec<Holding> {
-        let valued = self.valuation(view).positions;
-        let known = self.ledger.positions().iter().zip(valued).filter_map(|(p, marked)| Some((p, marked, view.find(p.code)?)));
-        known
-            .map(|(p, marked, security)| {
-                let (mark_day, mark_minute) = marked.mark.time.unwrap_or((p.opened_on, Minute::at(15, 0)));
-                let sellable = Matching::sellable(self, view, p.code);
-                Holding {
-                    security,
-                    code: p.code,
-                    total: p.total,
-                    sellable,
-                    average_cost: p.average_cost(),
-                    mark: marked.mark.price,
-                    source: marked.mark.source,
-                    mark_day,
-                    mark_minute,
-                    value: marked.value,
-                }
-            })
-            .collect()
-    }
-
-    /// Number of fills of the account's current day.
-    pub fn fills_today(&self) -> usize {
-        self.day.map_or(0, |day| self.fills_on(day).count())
     }
 
     /// Checks the ledger against its events and the fills against the ledger (engine E7.3).

@@ -24,7 +24,7 @@ pub mod tools;
 pub mod valuation;
 pub mod watchlist;
 
-pub use account::{Account, CardLimits, Holding};
+pub use account::{Account, CardLimits};
 pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
 pub use gate::OrderGate;
