@@ -1,6 +1,7 @@
 //! The order gate (spec/seeds.md B15, B16): mandates, verdicts, the order of the checks, the audit log, and what a refusal leaves as it was.
 
 use crate::fixture::*;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -628,6 +629,51 @@ fn a_failure_says_what_the_owner_set_and_how_far_the_order_is_beyond_it() {
         .map(|f| format!("{}: {}\n{}\n{:#}", f.code, f.message, f.instruction, Value::Object(f.correction.clone())))
         .collect();
     insta::assert_snapshot!(text.join("\n\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 2_000 } else { 24 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is ordered, nothing that was filled is beyond the mandate, and the log is whole.
+    #[test]
+    fn no_fill_is_beyond_the_mandate(
+        orders in prop::collection::vec((0_usize..2, 0_usize..3, any::<bool>(), 0_i64..300, 0_u8..8), 1..40),
+        order_cap in 1_000_i64..400_000,
+        exposure_cap in 1_000_i64..800_000,
+        trades in 1_u32..6,
+    ) {
+        let world = World::full();
+        let (outside, mut account) = (Outside::new(), holding(&world, PLAIN, 20_000));
+        let mut terms = terms();
+        terms["hard_caps"]["max_order_notional_cny"] = json!(order_cap);
+        terms["hard_caps"]["max_total_exposure_cny"] = json!(exposure_cap);
+        terms["hard_caps"]["max_trades_per_day"] = json!(trades);
+        let mut gate = outside.open(terms);
+        let dates = [TODAY, NEXT];
+        let mut filled = [0_u32; 2];
+        let mut sorted = orders;
+        sorted.sort_by_key(|o| o.0);
+        for (d, stock, is_buy, lots, state) in sorted {
+            let halt = [Halt::All, Halt::Channel, Halt::Unreadable].get(usize::from(state)).copied().unwrap_or(Halt::Clear);
+            outside.set(|k| k.halt = halt);
+            let symbol = [PLAIN, OTHER, CHEAP][stock];
+            let order = if is_buy { buy(symbol, lots * 100) } else { sell(symbol, lots * 100) };
+            let view = world.view(dates[d], Open1);
+            account.start_day(&view).unwrap();
+            let gross = |account: &Account| account.valuation(&view).market_value();
+            let before = gross(&account);
+            let Ok(fill) = through(&mut gate, order, &world, (dates[d], Open1), &mut account) else { continue };
+            filled[d] += 1;
+            prop_assert!(halt == Halt::Clear && symbol != CHEAP);
+            prop_assert!(fill.amount <= cny(order_cap));
+            let after = gross(&account);
+            prop_assert!(after <= before || after <= cny(exposure_cap));
+            prop_assert!(filled[d] <= trades);
+        }
+        let log = verify(outside.log().as_bytes()).unwrap();
+        prop_assert!(log.open_intents.is_empty());
+        prop_assert_eq!(outside.log().matches("\"outcome\":\"filled\"").count() as u32, filled[0] + filled[1]);
+    }
 }
 
 // ---- the audit log ----
