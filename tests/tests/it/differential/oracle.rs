@@ -89,6 +89,25 @@ impl Oracle {
             .collect()
     }
 
+    /// Open, high, low, close and volume of today so far.
+    pub(super) fn today_so_far(&self, code: &str, clock: Clock) -> Option<[f64; 5]> {
+        let (i, until) = (self.index.get(code)?, visible(clock.point)?);
+        let m = &self.parts.minute;
+        let rows: Vec<usize> = (self.parts.minute_offsets[*i] as usize..self.parts.minute_offsets[i + 1] as usize)
+            .filter(|r| m.day[*r] == clock.day && m.minute[*r].0 <= until)
+            .collect();
+        let (first, last) = (*rows.first()?, *rows.last()?);
+        let high = rows.iter().map(|r| m.high[*r]).fold(f64::MIN, f64::max);
+        let low = rows.iter().map(|r| m.low[*r]).fold(f64::MAX, f64::min);
+        Some([m.open[first], high, low, m.close[last], rows.iter().map(|r| m.volume[*r]).sum()])
+    }
+
+    /// Close of the 5-minute bar that ended then.
+    pub(super) fn bar_close(&self, code: &str, day: Day, end: &str) -> Option<f64> {
+        let clock = Clock { day, point: DecisionPoint::Close2 };
+        self.bars(code, clock).into_iter().find(|b| format!("{:02}:{:02}", b.0 / 60, b.0 % 60) == end).map(|b| b.1)
+    }
+
     /// Close of the last public bar of today.
     pub(super) fn intraday(&self, code: &str, clock: Clock) -> Option<f64> {
         self.bars(code, clock).last().map(|b| b.1)
@@ -176,6 +195,42 @@ impl Oracle {
         let rows = self.rows(code, today);
         let base = rows.end.saturating_sub(n + 1).max(rows.start);
         rows.len() > 1 && self.has_ex_event(code, self.parts.daily.day[base], self.parts.daily.day[rows.end - 1])
+    }
+
+    /// The daily bars alone.
+    pub(super) fn bars_only(&self) -> StoreParts {
+        StoreParts {
+            codes: self.parts.codes.clone(),
+            daily_offsets: self.parts.daily_offsets.clone(),
+            daily: self.parts.daily.clone(),
+            minute_offsets: vec![0; self.parts.codes.len() + 1],
+            calendar: self.parts.calendar.clone(),
+            meta: self.parts.meta.clone(),
+            ..StoreParts::default()
+        }
+    }
+
+    /// The daily bars with the prices before each ex-date up to the day before `today` moved over it.
+    pub(super) fn adjusted(&self, today: Day) -> StoreParts {
+        let mut parts = self.bars_only();
+        for (code, i) in &self.index {
+            let rows = self.parts.daily_offsets[*i] as usize..self.parts.daily_offsets[i + 1] as usize;
+            for r in rows.clone().skip(1).filter(|r| self.parts.daily.day[*r] < today) {
+                let factor = self.ex_factor(code, self.parts.daily.day[r], self.parts.daily.close[r - 1]);
+                if factor != 1.0 {
+                    let bars = &mut parts.daily;
+                    for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close] {
+                        column[rows.start..r].iter_mut().for_each(|price| *price *= factor);
+                    }
+                    // New shares come for old ones, so older volumes are counted in today's shares.
+                    let day = self.parts.daily.day[r];
+                    let events = self.events.get(code).into_iter().flatten().filter(|e| e.ex_date == Some(day));
+                    let shares: f64 = events.map(|e| 1.0 + (e.bonus + e.transfer) / 10.0).product();
+                    bars.volume[rows.start..r].iter_mut().for_each(|volume| *volume *= shares);
+                }
+            }
+        }
+        parts
     }
 
     /// Members of a top-level sector.

@@ -5,19 +5,22 @@
 //! ours accepts. Each later record is then compared on the same account.
 
 use super::names::Names;
+use super::oracle::Oracle;
 use super::record::{Line, Scenario};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use traderharness_harness::card::CardFees;
 use traderharness_harness::session::NoJournal;
 use traderharness_harness::{Card, RawArguments, Session, SessionConfig, Toolbox};
-use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Side, Store, View};
+use traderharness_market::store::Security;
+use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Side, Store, StoreParts, View};
 use traderharness_tests::session::{all_tools_card, mask_config};
-use traderharness_tools_exec::Origin;
+use traderharness_tools_exec::{Fill, Origin};
 
 /// A recorded call with our answer, both with real codes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Played {
     pub(super) id: String,
     pub(super) masked: bool,
@@ -30,8 +33,14 @@ pub(super) struct Played {
     pub(super) ids: BTreeMap<String, String>,
     /// Where the two accounts part by changes that only one side accepts.
     pub(super) parted: Parted,
+    /// The same before the call.
+    pub(super) before: Parted,
+    /// What the shares that a sale of ours sold had cost, fees included, counted from our fills; CNY.
+    pub(super) paid: Option<f64>,
     /// Further answers of ours at this clock, from a session without history: `all` is the whole list, `tomorrow` the same call on
-    /// the next morning, `plain` the whole list of the market without ex-events.
+    /// the next morning, `plain` the whole list of the market without ex-events, `adjusted`
+    /// that of a market without ex-events whose prices the oracle has moved over them, `sector` the answer in a market that has the
+    /// sector asked for.
     pub(super) probes: BTreeMap<&'static str, Value>,
     /// Number of positions of ours before the call.
     pub(super) held: usize,
@@ -68,18 +77,41 @@ enum Step {
     Call(String, Value),
 }
 
+/// What the shares of the last fill, a sale, had cost with the fees of buying them; `None` when it is no sale.
+fn paid(fills: &[Fill]) -> Option<f64> {
+    let mut cost: BTreeMap<Code, f64> = BTreeMap::new();
+    let mut last = None;
+    for fill in fills {
+        let held = cost.entry(fill.security).or_default();
+        if fill.side == Side::Buy {
+            *held += fill.amount.to_f64() + fill.fees.total().to_f64();
+            last = None;
+        } else {
+            let left = fill.holdings_after.iter().find(|h| h.0 == fill.security).map_or(0, |h| h.1.0);
+            let part = *held * fill.shares.0 as f64 / (fill.shares.0 + left) as f64;
+            *held -= part;
+            last = Some(part);
+        }
+    }
+    last
+}
+
 /// Tools that change what later calls see.
 const CHANGES: [&str; 6] =
     ["place_order", "manage_conditional_order", "add_watchlist", "remove_watchlist", "remember", "execute_code"];
 const COMPLETES: [&str; 2] = ["complete_phase", "finish_day"];
 
-pub(super) struct Player {
+struct Player<'a> {
     config: SessionConfig,
     first: Day,
     session: Session,
     steps: Vec<Step>,
     names: Names,
     plain: SessionConfig,
+    /// Rows of the market, to make other markets of.
+    oracle: &'a Oracle,
+    /// Markets with adjusted prices, by day.
+    adjusted: RefCell<BTreeMap<Day, SessionConfig>>,
     /// The session has something open that the recorded calls know nothing of: a completed phase, or a card under correction. Both
     /// belong to the loop, and the recording went past the loop. It is rebuilt before the next call.
     stale: bool,
@@ -113,10 +145,10 @@ fn card(agent: &Value) -> Card {
 
 /// Plays all lines of a scenario; returns its calls.
 ///
-/// `plain` is the same market without ex-events.
+/// `plain` is the same market without ex-events, `oracle` its rows.
 pub(super) fn play(
     scenario: &Scenario,
-    (store, plain): (&Arc<Store>, &Arc<Store>),
+    (store, plain, oracle): (&Arc<Store>, &Arc<Store>, &Oracle),
     aliases: &BTreeMap<String, String>,
 ) -> Vec<Played> {
     let masked = scenario.masked;
@@ -138,6 +170,8 @@ pub(super) fn play(
         steps: vec![],
         names,
         plain,
+        oracle,
+        adjusted: RefCell::default(),
         stale: false,
         masked,
         parted: Parted::default(),
@@ -176,7 +210,7 @@ pub(super) fn play(
     out
 }
 
-impl Player {
+impl Player<'_> {
     /// A day ends at close_2, whatever the recording shows of it: conditions are evaluated to the end.
     fn finish_day(&mut self) {
         while !self.steps.is_empty() && self.session.clock().point != DecisionPoint::Close2 {
@@ -222,6 +256,7 @@ impl Player {
         let traded = self.session.account().fills_on(today).map(|f| f.security.to_string()).collect();
         let held = self.session.account().ledger().positions().len();
         let ours = Self::apply(&mut self.session, &step);
+        let (before, paid) = (self.parted.clone(), paid(self.session.account().fills()));
         let (mine, other) = (ours["success"] == json!(true), raw["success"] == json!(true));
         if COMPLETES.contains(&tool.as_str()) {
             self.stale = mine;
@@ -246,7 +281,7 @@ impl Player {
         }
         self.pair_ids(&tool, raw, &ours);
         let ids = self.names.used_ids(&line.value);
-        let probes = self.probes(&tool, &line.value["args"], other);
+        let probes = self.probes(&tool, &line.value["args"], raw);
         Played {
             id: line.text("id").to_owned(),
             masked: self.masked,
@@ -259,6 +294,8 @@ impl Player {
             probes,
             held,
             traded,
+            before,
+            paid: paid.filter(|_| ours["net_income"].is_number()),
             parted: self.parted.clone(),
             earlier: self.earlier.clone(),
         }
@@ -342,14 +379,48 @@ impl Player {
         session
     }
 
-    fn probes(&self, tool: &str, args: &Value, answered: bool) -> BTreeMap<&'static str, Value> {
+    fn adjusted(&self, day: Day) -> SessionConfig {
+        let make = || SessionConfig { store: Arc::new(Store::new(self.oracle.adjusted(day)).unwrap()), ..self.config.clone() };
+        self.adjusted.borrow_mut().entry(day).or_insert_with(make).clone()
+    }
+
+    /// Our answer in a market whose only sector is made of the stocks that theirs shows: industries are not in the dataset.
+    fn sector(&self, tool: &str, args: &Value, theirs: &Value) -> Value {
+        let name = args["sector"].as_str().unwrap_or_default().trim();
+        let real = self.names.theirs(theirs);
+        let shown = ["top_gainers", "top_losers", "leaders"].into_iter().flat_map(|list| rows(&real, list));
+        let mut members: Vec<Security> = shown
+            .filter_map(|row| Code::parse(row["code"].as_str()?))
+            .map(|code| Security {
+                code,
+                name: code.to_string(),
+                aliases: vec![],
+                industry: format!("{name}-part"),
+                listed: None,
+            })
+            .collect();
+        members.sort_by_key(|s| s.code);
+        members.dedup_by_key(|s| s.code);
+        let store = Arc::new(Store::new(StoreParts { securities: Some(members), ..self.oracle.bars_only() }).unwrap());
+        let mask = Arc::new(Mask::new(&store, mask_config(self.masked)));
+        let names = Names::new(self.masked, &BTreeMap::new(), &store, &mask);
+        let config = SessionConfig { store, mask, ..self.config.clone() };
+        let mut session = Self::fresh(&config, self.session.clock());
+        names.ours(&Self::apply(&mut session, &Step::Call(tool.to_owned(), args.clone())))
+    }
+
+    fn probes(&self, tool: &str, args: &Value, theirs: &Value) -> BTreeMap<&'static str, Value> {
         let mut out = BTreeMap::new();
-        if !answered {
+        if theirs["success"] != json!(true) {
             return out;
         }
         let clock = self.session.clock();
         let mut ask = |name: &'static str, clock: Clock, args: Value, list: Option<&str>| {
-            let mut session = Self::fresh(if name == "plain" { &self.plain } else { &self.config }, clock);
+            let mut session = match name {
+                "plain" => Self::fresh(&self.plain, clock),
+                "adjusted" => Self::fresh(&self.adjusted(clock.day), clock),
+                _ => Self::fresh(&self.config, clock),
+            };
             let mut args = self.names.arguments(&args);
             let mut whole = Value::Null;
             loop {
@@ -378,6 +449,10 @@ impl Player {
             args[key] = json!(value);
             args
         };
+        if tool.ends_with("sector_summary") {
+            out.insert("sector", self.sector(tool, args, theirs));
+            return out;
+        }
         let next = self.config.store.calendar().days().iter().copied().find(|d| *d > clock.day);
         match tool {
             "get_news" | "get_narrative_news" => ask("all", clock, with("max_results", 30), Some("news")),
@@ -388,6 +463,7 @@ impl Player {
             "screen_behavioral_cycle" => {
                 ask("all", clock, with("max_results", 20), Some("candidates"));
                 ask("plain", clock, with("max_results", 20), Some("candidates"));
+                ask("adjusted", clock, with("max_results", 20), Some("candidates"));
             }
             "get_fundamentals" => {
                 ask("all", clock, with("periods", 8), None);

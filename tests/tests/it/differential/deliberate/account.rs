@@ -149,7 +149,6 @@ pub(super) const ENTRIES: &[Entry] = &[
             "positions[].quantity",
             "positions[].market_value",
             "positions[].pnl_pct",
-            "positions[].avg_cost",
             "quantity",
             "sellable_quantity",
         ],
@@ -159,7 +158,9 @@ pub(super) const ENTRIES: &[Entry] = &[
             let parted = &case.played.parted;
             match (diff.field.as_str(), diff.kind) {
                 ("cash", _) => gap(diff).is_some_and(|g| near(g, parted.cash)),
-                ("position_count", _) => only_parted(case),
+                ("position_count", _) => {
+                    only_parted(case) && diff.ours.as_u64() == Some(rows(&case.played.ours, "positions").len() as u64)
+                }
                 ("positions[]", Kind::Absent) => {
                     let (code, shares) =
                         (diff.theirs["stock_code"].as_str().unwrap_or_default(), diff.theirs["quantity"].as_i64());
@@ -168,7 +169,6 @@ pub(super) const ENTRIES: &[Entry] = &[
                 ("quantity" | "sellable_quantity" | "positions[].quantity", _) => {
                     gap(diff).is_some_and(|g| g != 0.0 && near(g, parted_code(case, code) as f64))
                 }
-                ("positions[].avg_cost", _) => parted_code(case, code) != 0,
                 _ => parted_code(case, code) != 0 && right_value(case, diff),
             }
         },
@@ -230,6 +230,9 @@ pub(super) const ENTRIES: &[Entry] = &[
                 .count();
             match diff.kind {
                 Kind::Absent => !case.oracle.knows(diff.theirs["stock_code"].as_str().unwrap_or_default()),
+                _ if diff.field == "count" && diff.ours.as_u64() != Some(rows(&case.played.ours, "watchlist").len() as u64) => {
+                    false
+                }
                 _ if diff.field == "count" => gap(diff).is_some_and(|g| near(g, -(unknown as f64))),
                 _ => {
                     gap(diff).is_some_and(|g| g < 0.0)

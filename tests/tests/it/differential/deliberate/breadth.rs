@@ -3,6 +3,7 @@
 use super::{Case, Entry, Kind, gap};
 use crate::differential::diff::{Diff, equal};
 use crate::differential::oracle::rounds_to;
+use crate::differential::play::rows;
 use serde_json::{Value, json};
 
 const OVERVIEWS: &[&str] = &["get_market_overview", "get_narrative_market_overview"];
@@ -124,12 +125,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// Each stock of a recorded sector answer: the same numbers from the rows of the dataset.
+/// Each stock of a recorded answer: the same numbers from the rows of the dataset, and, in a market that has the sector, from ours.
 fn same_members(case: &Case<'_>) -> bool {
     let today = case.played.clock.day;
     let lists = ["top_gainers", "top_losers", "leaders", "stocks"];
-    let rows = lists.iter().flat_map(|l| case.theirs(l).as_array().into_iter().flatten());
-    rows.into_iter().all(|row| {
+    let shown = lists.iter().flat_map(|l| rows(&case.played.theirs, l));
+    shown.into_iter().all(|row| {
         let code = row["code"].as_str().unwrap_or_default();
         let close = case.oracle.closes(code, today).last().copied().unwrap_or(f64::NAN);
         let change = |field: &str, n: usize| {
@@ -142,5 +143,30 @@ fn same_members(case: &Case<'_>) -> bool {
             && change("change_1d_pct", 1)
             && change("change_5d_pct", sessions(5))
             && change("change_20d_pct", 20)
+    }) && same_sector(case)
+}
+
+/// Our lists of a sector made of the stocks that theirs shows: the same stocks in the same order with the same numbers, up to the
+/// last place where theirs rounds a binary float, without the suspended ones.
+fn same_sector(case: &Case<'_>) -> bool {
+    let Some(ours) = case.played.probes.get("sector") else {
+        return !case.played.tool.ends_with("sector_summary") || case.theirs("success") != true;
+    };
+    let today = case.played.clock.day;
+    let near = |a: &Value, b: &Value| match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => (a - b).abs() <= 0.0101,
+        _ => a == b,
+    };
+    let traded = |row: &&Value| !case.oracle.was_suspended(row["code"].as_str().unwrap_or_default(), today);
+    ["top_gainers", "top_losers", "leaders"].iter().all(|list| {
+        let theirs: Vec<&Value> = rows(&case.played.theirs, list).iter().filter(traded).collect();
+        let mine = rows(ours, list);
+        let row = |(a, b): (&Value, &&Value)| b.as_object().is_some_and(|o| o.iter().all(|(k, v)| near(&a[k.as_str()], v)));
+        let all_traded = theirs.len() == rows(&case.played.theirs, list).len();
+        if all_traded {
+            mine.iter().zip(&theirs).all(row) && mine.is_empty() == theirs.is_empty()
+        } else {
+            theirs.iter().all(|t| mine.iter().any(|m| row((m, t))) || mine.len() >= 5)
+        }
     })
 }

@@ -181,7 +181,16 @@ pub(super) const ENTRIES: &[Entry] = &[
             let candidates = |v: &Value| v["correction"]["candidate_aliases"].as_array().map_or(0, Vec::len);
             let choices = |v: &Value| v["correction"]["retry_argument_choices"].as_array().map_or(0, Vec::len);
             let ours = &case.played.ours;
+            let bare = |v: &Value| {
+                let mut args = v.clone();
+                args.as_object_mut().and_then(|o| o.remove("stock_code"));
+                args
+            };
+            let all = ours["correction"]["retry_argument_choices"].as_array();
+            // A choice is the call as sent with one candidate.
+            let complete = all.into_iter().flatten().all(|c| bare(c) == bare(&case.played.args) && c["stock_code"].is_string());
             case.played.masked
+                && complete
                 && candidates(ours) > 0
                 && candidates(ours) == choices(ours)
                 && match diff.kind {

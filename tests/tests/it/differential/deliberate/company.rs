@@ -56,8 +56,31 @@ fn same_segments(ours: &Value, theirs: &Value) -> bool {
         })
 }
 
+/// Every segment of ours is a row of the dataset, of the newest report published before today.
+fn right_segments(case: &Case<'_>) -> bool {
+    let today = case.played.clock.day;
+    let all = case.oracle.parts.segments.iter().flatten();
+    let past: Vec<_> = all.filter(|r| r.code.to_string() == case.code() && r.published.is_some_and(|p| p < today)).collect();
+    let newest = past.iter().filter_map(|r| r.report_date).max();
+    let near = |shown: &Value, exact: Option<f64>, scale: f64| match (shown.as_f64(), exact) {
+        (Some(a), Some(b)) => (a - b * scale).abs() <= 0.005 + 1e-6,
+        (a, b) => a.is_none() && b.is_none_or(|b| !b.is_finite()),
+    };
+    rows(&case.played.ours, "segments").iter().all(|s| {
+        past.iter().any(|r| {
+            r.report_date == newest
+                && s["type"] == *r.kind
+                && (s["name"] == *r.name || case.played.masked)
+                && near(&s["revenue_pct"], r.revenue_pct, 100.0)
+                && near(&s["gross_margin"], r.gross_margin, 100.0)
+                && near(&s["revenue_100m_cny"], r.revenue, 1e-8)
+        })
+    })
+}
+
 fn segments_tomorrow(case: &Case<'_>) -> bool {
-    !same_segments(&case.played.ours, &case.played.theirs)
+    right_segments(case)
+        && !same_segments(&case.played.ours, &case.played.theirs)
         && case.played.probes.get("tomorrow").is_some_and(|p| same_segments(p, &case.played.theirs))
 }
 

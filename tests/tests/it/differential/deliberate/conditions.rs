@@ -1,11 +1,13 @@
 //! Conditional orders.
 
-use super::{Case, Entry, Kind, gap};
+use super::{Entry, Kind, gap};
 use crate::differential::diff::Diff;
 use crate::differential::names::is_not_ours;
+use crate::differential::oracle::rounds_to;
 use crate::differential::play::{Earlier, rows};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use traderharness_market::Day;
 
 const BOTH: &[&str] = &["manage_conditional_order", "list_conditional_orders"];
 const LIST: &[&str] = &["list_conditional_orders"];
@@ -45,12 +47,10 @@ pub(super) const ENTRIES: &[Entry] = &[
             Kind::Outcome => {
                 case.played.args["order_id"].as_str().is_some_and(is_not_ours) && diff.ours == "conditional_order_state_conflict"
             }
+            // A count follows its list, whose rows are compared one by one.
             Kind::Value => {
-                let gone = rows(&case.played.theirs, "orders")
-                    .iter()
-                    .filter(|o| o["order_id"].as_str().is_some_and(is_not_ours))
-                    .count();
-                gap(diff).is_some_and(|g| g == -(gone as f64) || listed_by_state(case))
+                let counted = |v: &Value| v["count"].as_u64() == Some(rows(v, "orders").len() as u64);
+                diff.field == "count" && counted(&case.played.ours) && counted(&case.played.theirs)
             }
             _ => false,
         },
@@ -136,14 +136,32 @@ pub(super) const ENTRIES: &[Entry] = &[
             let mut expected: Vec<(Value, Value)> = rows(&theirs, "attempts").iter().map(outcome).collect();
             expected.dedup();
             let found: Vec<(Value, Value)> = rows(&ours, "attempts").iter().map(outcome).collect();
-            let bars = rows(&ours, "attempts").iter().all(|a| a["bars"].as_u64() >= Some(1));
+            // Each attempt is a bar of the dataset, on the day that its index says.
+            let code = ours["stock_code"].as_str().unwrap_or_default();
+            let day = |shown: &Value| -> Option<Day> {
+                let text = shown.as_str()?;
+                match text.strip_prefix('D') {
+                    Some(offset) => Some(case.played.clock.day.plus(offset.parse().ok()?)),
+                    None => Day::parse(text).ok(),
+                }
+            };
+            let calendar = &case.oracle.parts.calendar;
+            let index = |d: Day| calendar.index_of(d).map(|i| i as i64);
+            let bars = rows(&ours, "attempts").iter().all(|a| {
+                let made = day(&ours["created_day"]).and_then(index).zip(ours["created_day_index"].as_i64());
+                let tried = day(&a["date"]).and_then(index).zip(a["day_index"].as_i64());
+                let close = day(&a["date"]).and_then(|d| case.oracle.bar_close(code, d, a["time"].as_str()?));
+                made.zip(tried).is_some_and(|(m, t)| t.0 - m.0 == t.1 - m.1)
+                    && close.is_some_and(|c| rounds_to(&a["price"], c, 2))
+                    && a["bars"].as_u64() >= Some(1)
+            });
             expected == found && bars
         },
     },
     Entry {
         id: "b20",
         tools: LIST,
-        fields: &["orders[]", "orders[].status", "orders[].expires_in_trading_days", "count"],
+        fields: &["orders[]", "orders[].status", "orders[].expires_in_trading_days"],
         reason: "N sessions are N with today, and an order that is over is shown so at once (engine E5.5).",
         covers: |_, diff| {
             let of = |v: &Value| v["status"] == "expired" || v["status"] == "active" && v["expires_in_trading_days"].is_number();
@@ -152,8 +170,9 @@ pub(super) const ENTRIES: &[Entry] = &[
                 Kind::Absent => of(&diff.theirs) && diff.theirs["expires_in_trading_days"].is_number(),
                 _ => {
                     let (theirs, ours) = row(diff);
-                    theirs["expires_in_trading_days"].is_number() && of(ours) && of(theirs)
-                        || diff.field == "count" && gap(diff).is_some_and(|g| g.abs() == 1.0)
+                    let (a, b) = (ours["expires_in_trading_days"].as_i64(), theirs["expires_in_trading_days"].as_i64());
+                    let left = a.zip(b).is_some_and(|(a, b)| (a - b).abs() <= 1 && (a == 0) == (ours["status"] == "expired"));
+                    left && of(ours) && of(theirs)
                 }
             }
         },
@@ -165,7 +184,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         reason: "Follows from b21: a change to 50 shares was refused.",
         covers: |_, diff| match diff.kind {
             Kind::Absent => diff.theirs["changes"]["quantity"]["to"].as_i64().is_some_and(|q| q % 100 != 0),
-            _ => diff.theirs.as_i64().is_some_and(|q| q % 100 != 0),
+            _ => {
+                let from = |r: &Value| r["changes"]["quantity"]["from"] == diff.ours;
+                diff.theirs.as_i64().is_some_and(|q| q % 100 != 0) && rows(row(diff).0, "revisions").iter().any(from)
+            }
         },
     },
     Entry {
@@ -220,8 +242,3 @@ pub(super) const ENTRIES: &[Entry] = &[
         },
     },
 ];
-
-/// A list of one state: the two sides' orders are in different states by an entry of its own.
-fn listed_by_state(case: &Case<'_>) -> bool {
-    case.played.args["status"].as_str() != Some("all")
-}

@@ -90,13 +90,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         reason: "pnl is after the fees of both sides; theirs leaves the buy commission out. pnl_gross stands beside it.",
         covers: |case, diff| {
             let ours = |k: &str| case.ours(k).as_f64().unwrap_or(f64::NAN);
-            let sale_fees = ours("amount") - ours("net_income");
-            let buy_fees = ours("pnl_gross") - ours("pnl") - sale_fees;
-            // Theirs uses an average rounded to the cent.
+            // Our own fills tell what the shares had cost; theirs uses an average rounded to the cent and leaves the fee out.
             let rounding = 0.005 * ours("quantity") + 0.011;
+            let after = |pnl: f64| case.played.paid.is_some_and(|paid| (ours("net_income") - paid - pnl).abs() < 0.011);
+            let fees = case.played.paid.map_or(f64::NAN, |paid| paid - (ours("amount") - ours("pnl_gross")));
             *case.theirs("quantity") == *case.ours("quantity")
-                && buy_fees > 0.0
-                && gap(diff).is_some_and(|g| (g + buy_fees).abs() <= rounding)
+                && diff.ours.as_f64().is_some_and(after)
+                && fees > 0.0
+                && gap(diff).is_some_and(|g| (g + fees).abs() <= rounding)
         },
     },
     Entry {
@@ -116,9 +117,11 @@ pub(super) const ENTRIES: &[Entry] = &[
         covers: |case, diff| {
             let parted = &case.played.parted;
             let shares = |code: &str| parted.shares.get(code).copied().unwrap_or(0);
+            // A sale of all sells what only ours held before.
             let sold_more = || {
                 let (a, b) = (case.ours("quantity").as_i64(), case.theirs("quantity").as_i64());
-                a.zip(b).is_some_and(|(a, b)| a != b)
+                let extra = case.played.before.shares.get(case.code()).copied().unwrap_or(0);
+                case.played.args["action"] == "sell" && extra != 0 && a.zip(b).is_some_and(|(a, b)| a - b == extra)
             };
             match (diff.field.as_str(), diff.kind) {
                 ("remaining_cash" | "portfolio_after.cash", _) => gap(diff).is_some_and(|g| near(g, parted.cash)),
@@ -142,7 +145,10 @@ pub(super) const ENTRIES: &[Entry] = &[
                             .as_f64()
                             .is_some_and(|n| (n - (amount - (amount * 0.00025).max(5.0) - amount * 0.001)).abs() < 0.011)
                 }
-                ("pnl", _) => sold_more(),
+                ("pnl", _) => {
+                    let exact = case.ours("net_income").as_f64().zip(case.played.paid).map(|(net, paid)| net - paid);
+                    sold_more() && exact.is_some_and(|e| rounds_to(&diff.ours, e, 2))
+                }
                 _ => false,
             }
         },

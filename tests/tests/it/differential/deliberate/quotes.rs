@@ -18,7 +18,13 @@ fn earlier_bar(case: &Case<'_>) -> bool {
         && *case.theirs("price_source") == "previous_daily_close"
         && *case.ours("tradable_now") == json!(false)
         && case.oracle.fill_price(case.code(), case.played.clock).is_none()
-        && case.oracle.intraday(case.code(), case.played.clock).is_some_and(|p| rounds_to(case.ours("price"), p, 2))
+        && case.oracle.today_so_far(case.code(), case.played.clock).is_some_and(|[open, high, low, close, volume]| {
+            let base = case.oracle.reference(case.code(), case.played.clock.day).unwrap_or(f64::NAN);
+            let prices = [("open", open), ("high", high), ("low", low), ("close", close), ("price", close)];
+            prices.iter().all(|(field, exact)| rounds_to(case.ours(field), *exact, 2))
+                && rounds_to(case.ours("volume"), volume, 0)
+                && rounds_to(case.ours("change_pct"), (close / base - 1.0) * 100.0, 2)
+        })
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -67,7 +73,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         covers: |case, diff| {
             let (oracle, code, clock) = (case.oracle, case.code(), case.played.clock);
             diff.ours.is_null()
-                && reason(case, "change_pct", "suspended")
+                && ["suspended", "source_missing"].iter().any(|word| reason(case, "change_pct", word))
                 && clock.point != DecisionPoint::PreMarket
                 && oracle.intraday(code, clock).is_none()
                 && (oracle.plain_change(code, clock.day, 1).is_none_or(|c| rounds_to(&diff.theirs, c, 2)))

@@ -172,6 +172,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             let sign = if has_flag(&ours) { -1.0 } else { 1.0 };
             has_flag(&theirs) != has_flag(&ours)
                 && cycle_row(case, code)
+                && adjusted_row(case, code)
                 && (diff.field != "candidates[].score" || gap(diff).is_some_and(|g| g * sign > 0.0 && g.abs() <= 2.0))
         },
     },
@@ -188,6 +189,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             let (Some(plain), Some(theirs)) = (find(plain), find(rows(&case.played.theirs, "candidates"))) else { return false };
             let flags = plain_flag_differs(case, code);
             case.oracle.ex_within(code, case.played.clock.day, 120)
+                && adjusted_row(case, code)
                 && (field == "change_20_pct" || equal(&plain, &theirs) || flags && matches!(field, "score" | "risk_flags"))
         },
     },
@@ -211,7 +213,17 @@ pub(super) const ENTRIES: &[Entry] = &[
                     }
                 }
             };
-            sorted && if diff.kind == Kind::Absent { moved(&diff.theirs) } else { true }
+            let extra = |row: &Value| {
+                let code = row["code"].as_str().unwrap_or_default();
+                let twenty = case.oracle.change(code, case.played.clock.day, 20);
+                twenty.is_some_and(|c| rounds_to(&row["change_20_pct"], c, 2)) && adjusted_row(case, code)
+            };
+            sorted
+                && match diff.kind {
+                    Kind::Absent => moved(&diff.theirs),
+                    Kind::Extra => extra(&diff.ours),
+                    _ => true,
+                }
         },
     },
     Entry {
@@ -222,14 +234,27 @@ pub(super) const ENTRIES: &[Entry] = &[
         covers: |case, diff| {
             let suspended = case.oracle.suspended_count(case.played.clock.day);
             // A stock that crossed an ex-date is staged on other prices: without the ex-events the rest is the suspended ones.
-            let plain = case.played.probes.get("plain").and_then(|p| p[diff.field.as_str()].as_f64());
-            let rest = plain.zip(diff.theirs.as_f64()).map(|(a, b)| b - a);
+            let probe = |name: &str| case.played.probes.get(name).and_then(|p| p[diff.field.as_str()].as_f64());
+            let rest = probe("plain").zip(diff.theirs.as_f64()).map(|(a, b)| b - a);
             *case.ours("suspended_count") == json!(suspended)
                 && rest.is_some_and(|r| (0.0..=suspended as f64).contains(&r))
-                && (gap(diff).is_some_and(|g| g <= 0.0 && -g <= suspended as f64) || diff.field == "matched_size")
+                && probe("adjusted") == diff.ours.as_f64()
         },
     },
 ];
+
+/// Our row is that of a market without ex-events whose prices were moved by the oracle.
+fn adjusted_row(case: &Case<'_>, code: &str) -> bool {
+    let adjusted = case.played.probes.get("adjusted").map_or(&[][..], |p| rows(p, "candidates"));
+    let find = |list: &[Value]| list.iter().find(|r| r["code"] == code).cloned();
+    let (Some(a), Some(b)) = (find(rows(&case.played.ours, "candidates")), find(adjusted)) else { return false };
+    a.as_object().is_some_and(|o| {
+        o.iter().all(|(k, v)| match (v.as_f64(), b[k.as_str()].as_f64()) {
+            (Some(x), Some(y)) => (x - y).abs() <= 0.011,
+            _ => v.is_array() || *v == b[k.as_str()] || k == "stage",
+        })
+    })
+}
 
 /// The flag differs between nineteen and twenty sessions even without ex-events.
 fn plain_flag_differs(case: &Case<'_>, code: &str) -> bool {

@@ -156,7 +156,10 @@ pub(super) const ENTRIES: &[Entry] = &[
                     Kind::Extra => of_today(case, &diff.ours),
                     // Pushed off the page by texts of today.
                     Kind::Absent => today > 0 && ours_of(case, &diff.theirs).is_some(),
-                    _ => super::gap(diff).is_some_and(|g| g > 0.0 && g <= today as f64),
+                    _ => {
+                        diff.ours.as_u64() == Some(rows(&case.played.ours, list(case)).len() as u64)
+                            && super::gap(diff).is_some_and(|g| g > 0.0 && g <= today as f64)
+                    }
                 }
         },
     },
