@@ -175,7 +175,7 @@ mod tests {
     // held to 1/10,000: 11.7462. Shares are worth 1,300 x 11.7462 = 15,270.06; with the dividend 15,470.06, 0.06 above the value
     // before, because the price is held to 1/10,000 (at most 0.00005 x 1,300 = 0.065). Average cost: 15,470.00 / 1,300 = 11.90.
     #[test]
-    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
+    #[expect(clippy::disallowed_methods, reason = "a test looks for the shared data")]
     fn new_shares_and_a_dividend_on_one_real_ex_date_keep_the_value() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/real-tdx");
         if !path.exists() {
