@@ -10,6 +10,7 @@ mod corporate;
 mod fixture;
 mod gate;
 mod ledger_properties;
+mod mandates;
 mod memory;
 mod memory_file;
 mod plans;
