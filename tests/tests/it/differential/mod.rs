@@ -157,7 +157,7 @@ fn tamper(nth: usize, record: &Played, oracle: &Oracle, entries: &[&'static Entr
 
 #[test]
 fn differential() {
-    let Some(peer) = record::shared("peer") else { return };
+    let (Some(peer), Some(data)) = (record::shared("peer"), record::shared("real-2025")) else { return };
     let aliases = aliases(&peer);
     let whole = parts(&peer.join("dataset"));
     let bare =
@@ -172,17 +172,17 @@ fn differential() {
         Report::of(file, &played, &world.oracle)
     };
     let real = || {
-        let world = World::new(parts(&record::shared("real-2025")?));
+        let world = World::new(parts(&data));
         let scenario = record::real_window(&peer.join("real-2025.jsonl"));
         let played = play::play(&scenario, (&world.store, &world.plain, &world.oracle), &aliases);
-        Some(Report::of("real-2025", &played, &world.oracle))
+        Report::of("real-2025", &played, &world.oracle)
     };
     let mut report = Report::default();
     std::thread::scope(|threads| {
         let real = threads.spawn(real);
         let files: Vec<_> = record::VECTORS.iter().map(|file| threads.spawn(|| synthetic(file))).collect();
         files.into_iter().for_each(|file| report.add(file.join().unwrap()));
-        real.join().unwrap().into_iter().for_each(|file| report.add(file));
+        report.add(real.join().unwrap());
     });
     report.settle(&deliberate::entries());
 }
