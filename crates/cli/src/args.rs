@@ -105,6 +105,12 @@ pub(crate) struct ReplayOptions {
     /// Mask key file, when it is not in the run folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,
+    /// First day of the run, when the recording hides its dates and its private/ folder is not there.
+    #[arg(long, value_name = "DATE", requires = "end")]
+    pub(crate) start: Option<String>,
+    /// Last day of the run.
+    #[arg(long, value_name = "DATE", requires = "start")]
+    pub(crate) end: Option<String>,
     /// Show the day while it replays.
     #[arg(long)]
     pub(crate) show: bool,

@@ -2,20 +2,24 @@
 
 use crate::args::DemoOptions;
 use crate::fault::{Class, Fault, Outcome};
-use crate::manifest::parse_key;
-use crate::replay::{identical, manifest, play, player};
+use crate::manifest::{Window, parse_key};
+use crate::replay::{Setup, identical, manifest, play, player};
 use crate::report::{Printer, print, summary_text};
 use crate::run::{machine, pretty};
 use crate::source;
 use serde_json::json;
 use std::process::ExitCode;
 use traderharness_harness::run::{Observer, Silent};
+use traderharness_harness::session::NoJournal;
 use traderharness_replay::Cassette;
 
 /// The recording; made by `cargo xtask cassettes`, checked by a test.
 const CASSETTE: &str = include_str!("../demo/cassette.jsonl");
 /// Its mask key. Public on purpose: the demo has nothing to hide.
 const MASK_KEY: &str = include_str!("../demo/mask.key");
+
+/// Its day. The recording itself hides it, as every recording with hidden dates does.
+const DAY: &str = "2020-02-04";
 
 pub(crate) fn demo(options: &DemoOptions) -> Outcome {
     let cassette = Cassette::from_bytes("bundled demo", CASSETTE.as_bytes()).map_err(|e| Fault::new(Class::Environment, e))?;
@@ -28,7 +32,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Outcome {
         print("One recorded trading day, replayed over real bars. Codes and dates are masked, as the agent saw them.");
     }
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
-    let replayed = play(dataset, player, manifest, parse_key(MASK_KEY)?, None, observer)?;
+    let window = Window { start: DAY.to_owned(), end: DAY.to_owned() };
+    let setup = Setup { window, key: parse_key(MASK_KEY)?, gate: None, journal: Box::new(NoJournal) };
+    let replayed = play(dataset, player, manifest, setup, observer)?;
     if options.json {
         print(&pretty(
             &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),

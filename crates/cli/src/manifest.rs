@@ -1,5 +1,5 @@
 //! What a run folder holds: `cassette.jsonl` with the manifest in its first line, `trajectory.jsonl`, `summary.json`, and `private/`
-//! with what must not travel with a public recording: the mask key and where the dataset lay.
+//! with what must not travel with a public recording: the mask key, the window and where the dataset lay.
 
 use crate::args::MaskChoice;
 use crate::fault::{Class, Fault};
@@ -14,10 +14,12 @@ use traderharness_market::{Day, MaskConfig, MaskStyle};
 pub(crate) struct Manifest {
     /// Card snapshot.
     pub(crate) card: Card,
-    /// First day asked for.
-    pub(crate) start: String,
-    /// Last day asked for.
-    pub(crate) end: String,
+    /// Window of the run; in `private/` alone when dates are hidden.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) window: Option<Window>,
+    /// Digest of the window, keyed where anything is hidden: tells that another window is another run.
+    #[serde(default)]
+    pub(crate) window_id: String,
     /// Dates hidden.
     pub(crate) mask_dates: bool,
     /// Codes and names hidden.
@@ -29,11 +31,22 @@ pub(crate) struct Manifest {
     pub(crate) gated: bool,
 }
 
+/// First and last day asked for, YYYY-MM-DD.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Window {
+    /// First day.
+    pub(crate) start: String,
+    /// Last day.
+    pub(crate) end: String,
+}
+
 /// Private facts of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Private {
     /// Mask key, hex.
     pub(crate) mask_key: String,
+    /// Window of the run.
+    pub(crate) window: Window,
     /// Where the dataset lay; none for the bundled pack.
     pub(crate) data: Option<PathBuf>,
     /// The order gate of the run.

@@ -2,15 +2,16 @@
 
 use crate::args::ReplayOptions;
 use crate::fault::{Class, Fault, Outcome, read_text};
-use crate::manifest::{Manifest, parse_key, window};
+use crate::manifest::{Manifest, Window, parse_key, window};
 use crate::report::{Printer, print, summary_text};
 use crate::run::{RunFolder, World, machine, pretty};
 use crate::{gate, source};
 use serde_json::json;
 use std::process::ExitCode;
 use traderharness_harness::model::ReplayClient;
+use traderharness_harness::resume::CheckingJournal;
 use traderharness_harness::run::{Observer, RunSummary, Silent};
-use traderharness_harness::session::NoJournal;
+use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
 use traderharness_replay::{Cassette, Meta, Player};
@@ -38,6 +39,12 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
         .hint("replay in the run folder; the run kept them in private/"));
     }
     let gate = gate.map(|run| gate::replayed(run, &folder.gate())).transpose()?;
+    let given = options.start.clone().zip(options.end.clone()).map(|(start, end)| Window { start, end });
+    let window =
+        given.or_else(|| private.as_ref().map(|p| p.window.clone())).or_else(|| manifest.window.clone()).ok_or_else(|| {
+            Fault::text(Class::Input, "the recording hides its dates, and its window is not beside it")
+                .hint("pass --start and --end of the run; it kept them in private/run.json")
+        })?;
     let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
     // Dates alone need the key too: evidence ids and cursors of a masked run are made with it.
     if manifest.is_masked() && key.is_empty() {
@@ -48,7 +55,18 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.show && !options.json { &mut printer } else { &mut silent };
-    let replayed = play(dataset, player, manifest, key, gate, observer)?;
+    // Beside its trajectory a run is held against that too: every record must come out as it was kept.
+    let kept = folder.kept(&options.cassette)?;
+    let records = kept.as_ref().map(Vec::len);
+    let checked = CheckingJournal::new(kept.unwrap_or_default());
+    let journal: Box<dyn Journal> = if records.is_some() { Box::new(checked.clone()) } else { Box::new(NoJournal) };
+    let replayed = play(dataset, player, manifest, Setup { window, key, gate, journal }, observer)?;
+    if checked.left() > 0 {
+        return Err(Fault::text(
+            Class::Finding,
+            format!("the trajectory has {} record(s) that the run does not give", checked.left()),
+        ));
+    }
     if options.json {
         print(&pretty(
             &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
@@ -56,6 +74,9 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     } else {
         print(&summary_text(&replayed.summary, replayed.world.synthetic()));
         print(&identical(replayed.requests));
+        if let Some(records) = records {
+            print(&format!("{records} of {records} trajectory records identical."));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,6 +84,14 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
 /// The line everybody looks for.
 pub(crate) fn identical(requests: u64) -> String {
     format!("{requests} of {requests} requests identical.")
+}
+
+/// What a replay needs beside cassette and dataset.
+pub(crate) struct Setup {
+    pub(crate) window: Window,
+    pub(crate) key: Vec<u8>,
+    pub(crate) gate: Option<OrderGate>,
+    pub(crate) journal: Box<dyn Journal>,
 }
 
 /// A replay that went through.
@@ -86,14 +115,13 @@ pub(crate) fn play(
     dataset: Dataset,
     player: Player,
     mut manifest: Manifest,
-    key: Vec<u8>,
-    gate: Option<OrderGate>,
+    setup: Setup,
     observer: &mut dyn Observer,
 ) -> Result<Replayed, Fault> {
     let meta = meta(&player);
-    let recorded_key = manifest.entity_mask_seed.clone();
-    let window = window(&manifest.start, &manifest.end)?;
-    let world = World::build(dataset, &mut manifest, key, true)?;
+    let recorded = manifest.clone();
+    let days = window(&setup.window.start, &setup.window.end)?;
+    let world = World::build(dataset, &mut manifest, &setup.window, setup.key, true)?;
     let data = world.store.meta();
     if let Some(recorded) = &meta.dataset
         && let Some(digest) = &recorded.sha256
@@ -111,17 +139,27 @@ pub(crate) fn play(
         )
         .hint("pass the dataset of the run with --data; nothing was replayed"));
     }
-    if manifest.is_masked() && recorded_key != manifest.entity_mask_seed {
+    if manifest.is_masked() && recorded.entity_mask_seed != manifest.entity_mask_seed {
         return Err(Fault::text(
             Class::Input,
-            format!("the mask key has id {}, the recording was made with {recorded_key}", manifest.entity_mask_seed),
+            format!(
+                "the mask key has id {}, the recording was made with {}",
+                manifest.entity_mask_seed, recorded.entity_mask_seed
+            ),
         )
         .hint("pass the key of that run with --mask-key"));
     }
-    let days = world.days(window)?;
-    world.gate.set(gate);
+    if recorded.window_id != manifest.window_id {
+        return Err(Fault::text(
+            Class::Input,
+            format!("the recording is of another window than {} to {}", setup.window.start, setup.window.end),
+        )
+        .hint("pass --start and --end of that run"));
+    }
+    let days = world.days(days)?;
+    world.gate.set(setup.gate);
     let mut client = ReplayClient::new(player);
-    let summary = world.play(Box::new(NoJournal), &mut client, &days, &meta.model, observer)?;
+    let summary = world.play(setup.journal, &mut client, &days, &meta.model, observer)?;
     let player = client.into_player();
     if player.cassette().scheme() == Scheme::Whole {
         // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.

@@ -2,7 +2,7 @@
 
 use crate::args::RunOptions;
 use crate::fault::{Class, Fault, Outcome, read_text, read_value};
-use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_whole};
+use crate::manifest::{Manifest, Private, Window, hex, new_key, parse_key, window, write_whole};
 use crate::memory::MemoryFile;
 use crate::replay::player;
 use crate::report::{Printer, print, summary_text};
@@ -16,11 +16,11 @@ use traderharness_harness::model::{ModelClient, ModelError, ScriptedClient};
 use traderharness_harness::resume::{ResumingClient, ResumingJournal};
 use traderharness_harness::run::{CONTRACT_VERSION, Observer, RunError, RunSettings, RunSummary, Silent};
 use traderharness_harness::script::Script;
-use traderharness_harness::session::{Journal, NoJournal};
+use traderharness_harness::session::{Journal, NoJournal, SessionError};
 use traderharness_harness::{Card, Session, SessionConfig, Toolbox};
 use traderharness_ingest::Dataset;
 use traderharness_market::{Day, Mask, Store};
-use traderharness_replay::trajectory::RunStart;
+use traderharness_replay::trajectory::{self, Entry, RunStart};
 use traderharness_replay::{Fingerprint, Meta, Player, Record, Recorder, RecordingError, Trajectory};
 use traderharness_tools_exec::OrderGate;
 use traderharness_tools_exec::memory::{Memory, MemorySink, NoSink};
@@ -46,17 +46,18 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         (None, None) => new_key()?,
     };
     let (mask_dates, mask_entities) = Manifest::hides(options.mask);
+    let asked = Window { start: options.start.clone(), end: options.end.clone() };
     let dataset = source::open(options.data.as_deref(), options.json)?;
     let mut manifest = Manifest {
         card,
-        start: options.start.clone(),
-        end: options.end.clone(),
+        window: (!mask_dates).then(|| asked.clone()),
+        window_id: String::new(),
         mask_dates,
         mask_entities,
         entity_mask_seed: String::new(),
         gated: options.gate.is_some(),
     };
-    let world = World::build(dataset, &mut manifest, key.clone(), options.check_output)?;
+    let world = World::build(dataset, &mut manifest, &asked, key.clone(), options.check_output)?;
     let script = script.resolve(&world.store, &world.mask).map_err(|e| Fault::new(Class::Input, e))?;
     let model = script.model.clone();
     let days = world.days(window)?;
@@ -77,7 +78,12 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         Some(folder) => {
             // Kept before the gate opens: a resumed run must know where the gate's records of this run begin.
             let gate = closed.as_ref().map(|closed| closed.run.clone());
-            folder.keep_private(&Private { mask_key: hex(&key), data: absolute(options.data.as_deref()), gate })?;
+            folder.keep_private(&Private {
+                mask_key: hex(&key),
+                window: asked,
+                data: absolute(options.data.as_deref()),
+                gate,
+            })?;
             let meta = world.meta(&manifest, &model);
             let memory = Box::new(MemoryFile::start(&folder.memory())?);
             let (journal, player, recorder) = folder.open(&meta)?;
@@ -143,12 +149,19 @@ pub(crate) struct World {
 
 impl World {
     /// Builds the world and writes the key's id into the manifest.
-    pub(crate) fn build(dataset: Dataset, manifest: &mut Manifest, key: Vec<u8>, check_output: bool) -> Result<Self, Fault> {
+    pub(crate) fn build(
+        dataset: Dataset,
+        manifest: &mut Manifest,
+        window: &Window,
+        key: Vec<u8>,
+        check_output: bool,
+    ) -> Result<Self, Fault> {
         // A card out of a recording was not read by `Card::from_json`.
         manifest.card.check().map_err(|e| Fault::new(Class::Input, e).context("the card of the run"))?;
         let store = Arc::new(dataset.store);
         let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
         manifest.entity_mask_seed = mask.key_id();
+        manifest.window_id = mask.evidence_digest(&["window", &window.start, &window.end]);
         let toolbox = Toolbox::new(&manifest.card, manifest.mask_entities).map_err(|e| Fault::new(Class::Input, e))?;
         Ok(Self {
             store,
@@ -231,8 +244,14 @@ impl World {
             check_output: self.check_output,
         };
         let stopped = |e: RunError| {
-            let finding = matches!(&e, RunError::Model { source: ModelError::Replay(_), .. });
-            Fault::new(if finding { Class::Finding } else { Class::Stopped }, e)
+            let class = match &e {
+                RunError::Model { source: ModelError::Replay(_), .. }
+                | RunError::Session(SessionError::Journal(RecordingError::Diverged { .. })) => Class::Finding,
+                RunError::Model { source: ModelError::Recording(_), .. }
+                | RunError::Session(SessionError::Journal(_) | SessionError::Memory(_)) => Class::Environment,
+                _ => Class::Stopped,
+            };
+            Fault::new(class, e)
         };
         let first = days.first().copied().unwrap_or_default();
         let session = Session::new(config, first, journal).map_err(|e| Fault::new(Class::Input, e))?;
@@ -376,6 +395,20 @@ impl RunFolder {
             std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
         }
         write_whole(&path, pretty(&serde_json::to_value(private).unwrap_or_default()).as_bytes(), true)
+    }
+
+    /// Records of the trajectory, when a whole folder is replayed and it has one.
+    pub(crate) fn kept(&self, asked: &Path) -> Result<Option<Vec<Entry>>, Fault> {
+        if !asked.is_dir() || !self.trajectory().is_file() {
+            return Ok(None);
+        }
+        let read = trajectory::read(self.trajectory()).map_err(|e| Fault::new(Class::Finding, e))?;
+        match read.cut {
+            None => Ok(Some(read.entries)),
+            Some(_) => {
+                Err(Fault::text(Class::Finding, format!("`{}` ends in the middle of a record", self.trajectory().display())))
+            }
+        }
     }
 
     /// Private facts, when they are there.

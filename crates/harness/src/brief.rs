@@ -27,6 +27,14 @@ pub fn morning(session: &Session, actions: &[CorporateAction]) -> String {
     }) {
         let _ = writeln!(text, "Benchmark index on the previous trading day: {index:+.2}%.");
     }
+    for (id, code) in &session.opening().expired {
+        let code = view.find(*code).map_or("a security", |sec| session.mask().code(sec));
+        let _ = writeln!(text, "Conditional order {id} on {code} has expired.");
+    }
+    for code in &session.opening().unwatched {
+        let code = view.find(*code).map_or("A security", |sec| session.mask().code(sec));
+        let _ = writeln!(text, "{code} left the watchlist: its time there is over.");
+    }
     if !actions.is_empty() {
         text.push_str("Corporate actions on your holdings since the last session:\n");
         for action in actions {

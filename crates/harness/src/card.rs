@@ -197,6 +197,10 @@ impl Card {
                 return field(name, &value, "between 1 and 1000");
             }
         }
+        // A field that nothing obeys yet is refused, so that no card believes in it.
+        if self.research_interval_days != 0 {
+            return field("research_interval_days", &self.research_interval_days, "0: this version has no research days");
+        }
         if self.max_positions == 0 {
             return field("max_positions", &self.max_positions, "at least 1");
         }

@@ -72,6 +72,9 @@ impl Session {
     /// # Errors
     /// As [`Session::call`].
     pub fn call_as(&mut self, id: &str, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        if !self.started {
+            return Err(SessionError::NotStarted);
+        }
         if self.defect {
             return Err(SessionError::Stopped);
         }

@@ -6,6 +6,7 @@ use crate::model::{ModelClient, ModelError, Turn};
 use crate::session::Journal;
 use async_trait::async_trait;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::trajectory::Entry;
 use traderharness_replay::{Player, Record, Recorder, RecordingError, Request, Response, Trajectory};
@@ -15,30 +16,63 @@ use traderharness_replay::{Player, Record, Recorder, RecordingError, Request, Re
 pub struct ResumingJournal {
     kept: VecDeque<Record>,
     trajectory: Trajectory,
-    fault: Option<String>,
+    diverged: bool,
 }
 
 impl ResumingJournal {
-    /// A journal over an interrupted trajectory and what it holds. The reason a run stopped for is not part of the run and is passed over.
+    /// A journal over an interrupted trajectory and what it holds.
     pub fn new(trajectory: Trajectory, entries: Vec<Entry>) -> Self {
-        let kept =
-            entries.into_iter().map(|e| e.record).filter(|r| !matches!(r, Record::RunStart(_) | Record::Error { .. })).collect();
-        Self { kept, trajectory, fault: None }
+        Self { kept: of_the_run(entries), trajectory, diverged: false }
     }
 }
 
 impl Journal for ResumingJournal {
     fn append(&mut self, record: Record) -> Result<(), RecordingError> {
         match self.kept.pop_front() {
-            None if self.fault.is_none() => Journal::append(&mut self.trajectory, record),
+            None if !self.diverged => Journal::append(&mut self.trajectory, record),
             Some(kept) if kept == record => Ok(()),
             // Once the run has left its record, nothing more of it may be written.
             _ => {
-                let fault = self.fault.get_or_insert_with(|| format!("the run now gives {record:?}")).clone();
-                Err(RecordingError::Diverged { what: fault.chars().take(300).collect() })
+                self.diverged = true;
+                Err(diverged(&record))
             }
         }
     }
+}
+
+/// Holds a run against the whole trajectory that was kept of it; writes nothing. Copies share what is left.
+#[derive(Debug, Clone, Default)]
+pub struct CheckingJournal {
+    kept: Arc<Mutex<VecDeque<Record>>>,
+}
+
+impl CheckingJournal {
+    /// A journal that expects these records.
+    pub fn new(entries: Vec<Entry>) -> Self {
+        Self { kept: Arc::new(Mutex::new(of_the_run(entries))) }
+    }
+
+    /// How many records have not come yet.
+    pub fn left(&self) -> usize {
+        self.kept.lock().map_or(0, |kept| kept.len())
+    }
+}
+
+impl Journal for CheckingJournal {
+    fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        let kept = self.kept.lock().ok().and_then(|mut kept| kept.pop_front());
+        if kept.as_ref() == Some(&record) { Ok(()) } else { Err(diverged(&record)) }
+    }
+}
+
+/// What a run gives again: its set-up stands in the file itself, and the reason a run stopped for is not part of it.
+fn of_the_run(entries: Vec<Entry>) -> VecDeque<Record> {
+    let records = entries.into_iter().map(|e| e.record);
+    records.filter(|r| !matches!(r, Record::RunStart(_) | Record::Error { .. })).collect()
+}
+
+fn diverged(record: &Record) -> RecordingError {
+    RecordingError::Diverged { what: format!("the run now gives {record:?}").chars().take(300).collect() }
 }
 
 /// Answers from the interrupted recording as far as it goes, then from the model, whose answers are recorded.

@@ -6,9 +6,9 @@ use crate::toolbox::BoundTool;
 use crate::{Card, CardError, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, View};
+use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Store, View};
 use traderharness_replay::{Record, RecordingError, Trajectory};
-use traderharness_tools_exec::conditional::{self, ConditionOutcome};
+use traderharness_tools_exec::conditional::{self, ConditionOutcome, ConditionalOrder};
 use traderharness_tools_exec::corporate::CorporateAction;
 use traderharness_tools_exec::ledger::LedgerError;
 use traderharness_tools_exec::memory::{MemorySink, NoSink};
@@ -73,6 +73,9 @@ pub enum SessionError {
         /// Current day.
         current: Day,
     },
+    /// Nothing can be called before the first day is opened.
+    #[error("the session has no day yet; open one with start_day")]
+    NotStarted,
     /// The day is over.
     #[error("the day is over at {point}; start the next one")]
     DayOver {
@@ -104,8 +107,33 @@ pub enum SessionError {
     Card(#[from] CardError),
 }
 
+/// What ended by time when a day was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Conditional orders that expired: id and security.
+    pub expired: Vec<(String, Code)>,
+    /// Securities whose time on the watchlist is over.
+    pub unwatched: Vec<Code>,
+}
+
+/// An ex-date as the trajectory keeps it.
+fn action_event(action: &CorporateAction) -> Value {
+    let rescaled = action.rescaled.iter().map(|l| json!({ "what": l.what, "from": l.from.to_f64(), "to": l.to.to_f64() }));
+    json!({
+        "event": "corporate_action",
+        "stock_code": action.code.to_string(),
+        "ex_date": action.ex_date.to_string(),
+        "shares_before": action.shares_before.0,
+        "shares_in": action.shares_in.0,
+        "cash": action.cash.to_f64(),
+        "rights_not_exercised": action.rights_not_exercised,
+        "rescaled": rescaled.collect::<Vec<_>>(),
+    })
+}
+
 /// One agent, one account, one clock.
 pub struct Session {
+    pub(crate) opening: Opening,
     pub(crate) config: SessionConfig,
     pub(crate) limits: CardLimits,
     pub(crate) clock: Clock,
@@ -177,6 +205,7 @@ impl Session {
             calls: 0,
             message_effects: Vec::new(),
             conditions_met: Vec::new(),
+            opening: Opening::default(),
             config,
         })
     }
@@ -282,13 +311,32 @@ impl Session {
         self.message_effects.clear();
         self.conditions_met.clear();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
+        let standing: Vec<(String, Code)> = self.account.conditions().active().map(|o| (o.id(), o.security)).collect();
+        let watched: Vec<Code> = self.account.watchlist.entries().iter().map(|e| e.code).collect();
         let actions = self.account.start_day(&view)?;
         self.account.ledger().check_invariants()?;
+        let active: Vec<String> = self.account.conditions().active().map(ConditionalOrder::id).collect();
+        let listed: Vec<Code> = self.account.watchlist.entries().iter().map(|e| e.code).collect();
+        self.opening = Opening {
+            expired: standing.into_iter().filter(|(id, _)| !active.contains(id)).collect(),
+            unwatched: watched.into_iter().filter(|code| !listed.contains(code)).collect(),
+        };
         let day_label = self.config.mask.day(day, day);
         let account = self.account_summary();
         self.append(Record::DayStart { day_index: self.day_index + 1, day: day_label, account })?;
-        for action in &actions {
-            let event = json!({ "event": "corporate_action", "stock_code": action.code.to_string(), "cash": action.cash.to_f64(), "shares_in": action.shares_in.0 });
+        let mut events: Vec<Value> = actions.iter().map(action_event).collect();
+        events.extend(
+            self.opening.expired.iter().map(
+                |(id, code)| json!({ "event": "conditional_order_expired", "order_id": id, "stock_code": code.to_string() }),
+            ),
+        );
+        events.extend(
+            self.opening
+                .unwatched
+                .iter()
+                .map(|code| json!({ "event": "watchlist_entry_expired", "stock_code": code.to_string() })),
+        );
+        for event in events {
             let event = self.masked_value(event);
             self.append(Record::Order { event })?;
         }
@@ -301,6 +349,9 @@ impl Session {
     /// # Errors
     /// [`SessionError::DayOver`] after close_2; as [`Session::start_day`] otherwise.
     pub fn advance(&mut self) -> Result<DecisionPoint, SessionError> {
+        if !self.started {
+            return Err(SessionError::NotStarted);
+        }
         if self.defect {
             return Err(SessionError::Stopped);
         }
@@ -323,6 +374,11 @@ impl Session {
             self.recorded_fills += usize::from(filled);
         }
         Ok(next)
+    }
+
+    /// What ended overnight, when the current day was opened.
+    pub const fn opening(&self) -> &Opening {
+        &self.opening
     }
 
     /// Conditional orders that were tried when the current decision point opened.

@@ -115,6 +115,7 @@ pub struct Call {
     pub request_sha256: Fingerprint,
     /// The answer; `None` when the call failed.
     pub output: Option<Value>,
+    output_sha256: Option<Fingerprint>,
     /// Why the call failed.
     pub error: Option<String>,
     /// Line in the file.
@@ -308,6 +309,25 @@ impl Cassette {
         }
     }
 
+    /// Checks that the answer and the request of a call are what was recorded.
+    pub(crate) fn check(&self, call: &Call) -> Result<(), RecordingError> {
+        let changed = |part: &str, expected: Fingerprint| RecordingError::Changed {
+            path: self.path.clone(),
+            place: call.place,
+            part: part.to_owned(),
+            expected,
+        };
+        if let (Some(expected), Some(output)) = (call.output_sha256, &call.output)
+            && Fingerprint::of(output) != expected
+        {
+            return Err(changed("the output", expected));
+        }
+        match self.request(call.step)? {
+            Some(request) if request.fingerprint() != call.request_sha256 => Err(changed("the request", call.request_sha256)),
+            _ => Ok(()),
+        }
+    }
+
     /// Forgets the end line, because more calls are going to follow; gives its place.
     pub(crate) fn reopen(&mut self) -> Option<Place> {
         self.end.take().map(|(place, _)| place)
@@ -390,7 +410,7 @@ impl<'a> Reading<'a> {
     }
 
     fn call(&mut self, place: Place, value: Value) -> Result<(), RecordingError> {
-        let CallLine { step, scope, request_sha256, request, output, error, schema_version, .. } =
+        let CallLine { step, scope, request_sha256, request, output, output_sha256, error, schema_version, .. } =
             parse(self.path, place, value)?;
         let expected = self.cassette.calls.len();
         // Files of the Python implementation number their steps as they like.
@@ -399,7 +419,7 @@ impl<'a> Reading<'a> {
             let what = format!("{found} where step {expected} is due: a call is missing, doubled or moved");
             return Err(RecordingError::broken(self.path, place, what));
         }
-        self.cassette.calls.push(Call { step: expected, scope, request_sha256, output, error, place, request });
+        self.cassette.calls.push(Call { step: expected, scope, request_sha256, output, output_sha256, error, place, request });
         Ok(())
     }
 

@@ -61,7 +61,7 @@ pub enum RecordingError {
         partial: PathBuf,
     },
     /// A run that is played again left its own record.
-    #[error("the interrupted record and the run disagree: {what}; the data, the card or the program changed, so this run cannot go on")]
+    #[error("the kept record and the run disagree: {what}; the record, the data, the card or the program changed")]
     Diverged {
         /// What came instead.
         what: String,

@@ -37,6 +37,9 @@ pub(crate) struct CallLine {
     pub(crate) request: Option<StoredRequest>,
     #[serde(default)]
     pub(crate) output: Option<Value>,
+    /// Fingerprint of `output`, so that an unfinished recording, which has no end line yet, can be trusted before a run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) output_sha256: Option<Fingerprint>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }

@@ -61,7 +61,8 @@ impl Recorder {
     /// line is removed. The cassette that comes back answers the requests that were already made.
     ///
     /// # Errors
-    /// As [`Cassette::read_partial`]; [`RecordingError::Io`] when there is no `FILE.partial`.
+    /// As [`Cassette::read_partial`]; [`RecordingError::Io`] when there is no `FILE.partial`; [`RecordingError::Changed`] when an
+    /// answer or a request in it is not what was recorded: a damaged recording is never gone on with.
     pub fn resume(path: impl AsRef<Path>) -> Result<(Self, Cassette), RecordingError> {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
@@ -80,6 +81,7 @@ impl Recorder {
         }
         let mut previous = BTreeMap::new();
         for call in cassette.calls() {
+            cassette.check(call)?;
             cassette.follow(call, previous.entry(call.scope.clone()).or_default())?;
         }
         let recorder = Self {
@@ -160,6 +162,7 @@ impl Recorder {
             scope: scope.to_owned(),
             request_sha256,
             request: stored,
+            output_sha256: output.as_ref().map(Fingerprint::of),
             output,
             error,
         })?;

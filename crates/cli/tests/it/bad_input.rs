@@ -3,6 +3,8 @@
 use crate::command::{repo, run, shared, text};
 use std::path::Path;
 
+/// Day of the bundled recording, which hides it.
+const DAY: &str = "2020-02-04";
 const SCRIPT: &str = "schema: 1\ndays: []\n";
 
 fn script(folder: &Path, body: &str) -> String {
@@ -97,7 +99,7 @@ fn recordings_that_cannot_be_replayed_say_where() {
     let file = folder.path().join("c.jsonl");
     let check = |body: &str, code: i32, says: &[&str]| {
         std::fs::write(&file, body).unwrap();
-        let ran = run(&["replay", text(&file), "--mask-key", text(&key)]);
+        let ran = run(&["replay", text(&file), "--mask-key", text(&key), "--start", DAY, "--end", DAY]);
         assert_eq!(ran.code, code, "{}", ran.err);
         for word in says {
             assert!(ran.err.contains(word), "`{word}` is not in {}", ran.err);
@@ -121,12 +123,16 @@ fn recordings_that_cannot_be_replayed_say_where() {
     let cut: Vec<&str> = kept.lines().filter(|l| !l.contains("\"type\":\"end\"") && !l.contains("\"step\":12")).collect();
     check(&format!("{}\n", cut.join("\n")), 1, &["12"]);
     std::fs::write(&file, &kept).unwrap();
-    let unmasked = run(&["replay", text(&file)]);
+    let unmasked = run(&["replay", text(&file), "--start", DAY, "--end", DAY]);
     assert_eq!(unmasked.code, 2);
     assert!(unmasked.err.contains("--mask-key"), "{}", unmasked.err);
+    let unknown_window = run(&["replay", text(&file), "--mask-key", text(&key)]);
+    assert_eq!((unknown_window.code, unknown_window.err.contains("--start")), (2, true), "{}", unknown_window.err);
+    let wrong_window = run(&["replay", text(&file), "--mask-key", text(&key), "--start", DAY, "--end", "2020-02-05"]);
+    assert_eq!((wrong_window.code, wrong_window.err.contains("another window")), (2, true), "{}", wrong_window.err);
     let other_key = folder.path().join("other.key");
     std::fs::write(&other_key, "0".repeat(64)).unwrap();
-    let wrong = run(&["replay", text(&file), "--mask-key", text(&other_key)]);
+    let wrong = run(&["replay", text(&file), "--mask-key", text(&other_key), "--start", DAY, "--end", DAY]);
     assert_eq!((wrong.code, wrong.err.contains("key")), (2, true), "{}", wrong.err);
     assert_eq!(run(&["replay", "no-such-run"]).code, 2);
 }
@@ -138,7 +144,7 @@ fn another_dataset_is_reported_before_the_first_request() {
     let file = folder.path().join("c.jsonl");
     std::fs::copy(repo("crates/cli/demo/cassette.jsonl"), &file).unwrap();
     let key = repo("crates/cli/demo/mask.key");
-    let ran = run(&["replay", text(&file), "--mask-key", text(&key), "--data", text(&data)]);
+    let ran = run(&["replay", text(&file), "--mask-key", text(&key), "--start", DAY, "--end", DAY, "--data", text(&data)]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("recording was made on dataset"), "{}", ran.err);
 }

@@ -31,10 +31,25 @@ fn a_recorded_run_replays_from_its_folder() {
         let cassette = std::fs::read_to_string(record.join("cassette.jsonl")).unwrap();
         let key = std::fs::read_to_string(record.join("private/run.json")).unwrap();
         let key: Value = serde_json::from_str(&key).unwrap();
+        let trajectory = std::fs::read_to_string(record.join("trajectory.jsonl")).unwrap();
+        // complaint LA-8: what is hidden from the agent is not in the recording either
+        if ["all", "dates"].contains(&mask) {
+            assert!(!cassette.contains("2020") && !trajectory.contains("2020"), "{mask}: a real date is in the recording");
+        }
+        if ["all", "entities"].contains(&mask) {
+            assert!(!cassette.contains("000338") && !trajectory.contains("000338"), "{mask}: a real code is in the recording");
+        }
         assert!(!cassette.contains(key["mask_key"].as_str().unwrap()), "the mask key is in the recording");
         let replayed = run(&["replay", text(&record)]);
         assert_eq!(replayed.code, 0, "{mask}: {}", replayed.err);
         assert!(replayed.out.contains("13 of 13 requests identical."), "{}", replayed.out);
+        assert!(replayed.out.contains("trajectory records identical."), "{}", replayed.out);
+        // A record of the trajectory that the run does not give is a finding.
+        let changed = trajectory.replacen("\"quantity\":15000", "\"quantity\":16000", 1);
+        assert_ne!(changed, trajectory);
+        std::fs::write(record.join("trajectory.jsonl"), changed).unwrap();
+        let altered = run(&["replay", text(&record)]);
+        assert_eq!((altered.code, altered.err.contains("disagree")), (1, true), "{}", altered.err);
     }
 }
 

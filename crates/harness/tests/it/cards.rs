@@ -17,6 +17,7 @@ fn a_faulty_card_names_its_field() {
     check(r#"{"max_position_pct":101}"#, "`max_position_pct`");
     check(r#"{"participation_pct":-1}"#, "`participation_pct`");
     check(r#"{"max_pre_iterations":0}"#, "`max_pre_iterations`");
+    check(r#"{"research_interval_days":5}"#, "no research days");
     check(r#"{"max_positions":0}"#, "`max_positions`");
     check(r#"{"max_positions":"four"}"#, "invalid type");
 }

@@ -71,6 +71,32 @@ fn conditional_orders_run_when_a_window_opens() {
     assert!(session.conditions_met().is_empty());
 }
 
+// engine E5.5: what ends by time is recorded and told in the morning
+#[test]
+fn expiries_are_recorded_and_told_in_the_morning() {
+    let store = store();
+    let days = trading_days(&store);
+    let memory = crate::fixture::Memory::default();
+    let card = Card { watchlist_ttl_days: 1, ..Card::builtin() };
+    let mut session = Setup { card, journal: Box::new(memory.clone()), ..Setup::default() }.session(&store);
+    let early = session.call("get_portfolio", traderharness_harness::RawArguments::Value(json!({})));
+    assert!(matches!(early, Err(traderharness_harness::SessionError::NotStarted)));
+    assert!(matches!(session.advance(), Err(traderharness_harness::SessionError::NotStarted)));
+    session.start_day(days[0]).unwrap();
+    let order = json!({ "operation": "create", "action": "buy", "stock_code": "600001", "quantity": 100, "comparator": "price_lte", "trigger_price": 1.0, "expires_in_trading_days": 1, "reasoning": "r" });
+    assert_eq!(code(&call(&mut session, "manage_conditional_order", order)), "success");
+    assert_eq!(code(&call(&mut session, "add_watchlist", json!({ "stock_code": "600002" }))), "success");
+    let mut told = String::new();
+    for day in &days[1..] {
+        let actions = session.start_day(*day).unwrap();
+        told.push_str(&traderharness_harness::brief::morning(&session, &actions));
+    }
+    assert!(told.contains("Conditional order cond-0001 on 600001 has expired."), "{told}");
+    assert!(told.contains("600002 left the watchlist"), "{told}");
+    let records = serde_json::to_string(&*memory.records.lock().unwrap()).unwrap();
+    assert!(records.contains("conditional_order_expired") && records.contains("watchlist_entry_expired"));
+}
+
 // engine E11.1, E11.2: the card's demands reach the order path
 #[test]
 fn a_card_that_demands_plans_gets_them() {
