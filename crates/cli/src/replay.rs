@@ -14,14 +14,16 @@ use traderharness_harness::run::{Observer, RunSummary, Silent};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
-use traderharness_replay::{Cassette, Meta, Player};
+use traderharness_replay::{Cassette, Meta, Player, RecordingError};
 use traderharness_tools_exec::OrderGate;
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let folder = RunFolder::of(&options.cassette);
     let file = if options.cassette.is_dir() { folder.cassette() } else { options.cassette.clone() };
-    let cassette =
-        Cassette::load(&file).map_err(|e| Fault::new(Class::Input, e).context(format!("cassette `{}`", file.display())))?;
+    let cassette = Cassette::load(&file).map_err(|e| {
+        let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
+        Fault::new(class, e).context(format!("cassette `{}`", file.display()))
+    })?;
     let player = player(cassette)?;
     let private = folder.read_private()?;
     let key = match (&options.mask_key, &private) {

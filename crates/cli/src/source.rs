@@ -26,7 +26,8 @@ pub(crate) fn on(bar: &ProgressBar) -> impl Fn(Progress) + Sync + '_ {
 /// A dataset fault with its class and hint.
 pub(crate) fn fault(error: IngestError) -> Fault {
     let hint = error.hint();
-    Fault::new(Class::Environment, error).hint(hint)
+    let class = if matches!(error, IngestError::Setting { .. }) { Class::Input } else { Class::Environment };
+    Fault::new(class, error).hint(hint)
 }
 
 /// A spinner on stderr; hidden when quiet or not on a terminal.

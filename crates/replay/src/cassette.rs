@@ -141,7 +141,7 @@ impl Cassette {
     /// See [`RecordingError`]; a line that cannot be understood is an error wherever it is, also at the end.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(RecordingError::io("read", path))?;
+        let bytes = jsonl::read(path)?;
         Self::from_bytes(path, &bytes)
     }
 
@@ -168,7 +168,7 @@ impl Cassette {
     /// As [`Cassette::load`], but a last line that was cut is reported instead.
     pub fn read_partial(path: impl AsRef<Path>) -> Result<(Self, Option<Cut>), RecordingError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(RecordingError::io("read", path))?;
+        let bytes = jsonl::read(path)?;
         Self::parse(path, &bytes)
     }
 

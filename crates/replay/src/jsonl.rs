@@ -1,6 +1,7 @@
 //! Lines of a JSONL file with their places, and the writer that hands every line to the operating system at once.
 //! Reading tolerates a byte order mark, CRLF and blank lines; writing never produces them.
 
+use crate::error::RecordingError;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
@@ -171,6 +172,16 @@ pub(crate) fn sync_folder(path: &Path) {
     {
         drop(folder.sync_all());
     }
+}
+
+/// Reads a whole recording. Only regular files: a device or a pipe may have no end.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
+    let meta = std::fs::metadata(path).map_err(RecordingError::io("read", path))?;
+    if !meta.is_file() {
+        let what = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(RecordingError::Io { action: "read", path: path.to_owned(), source: what });
+    }
+    std::fs::read(path).map_err(RecordingError::io("read", path))
 }
 
 #[cfg(test)]

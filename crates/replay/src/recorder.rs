@@ -66,7 +66,7 @@ impl Recorder {
     pub fn resume(path: impl AsRef<Path>) -> Result<(Self, Cassette), RecordingError> {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
-        let bytes = std::fs::read(&partial).map_err(RecordingError::io("read", &partial))?;
+        let bytes = jsonl::read(&partial)?;
         let (mut cassette, _) = Cassette::parse(&partial, &bytes)?;
         let mut whole = jsonl::whole(&bytes);
         // Killed between the end line and the renaming: the end line is taken off and written again.

@@ -197,7 +197,7 @@ impl Trajectory {
     /// As [`read`].
     pub fn resume(path: impl AsRef<Path>) -> Result<(Self, Vec<Entry>), RecordingError> {
         let path = path.as_ref().to_owned();
-        let bytes = std::fs::read(&path).map_err(RecordingError::io("read", &path))?;
+        let bytes = jsonl::read(&path)?;
         let Recovered { entries, .. } = parse(&path, &bytes)?;
         let file = Appender::reopen(&path, &jsonl::whole(&bytes)).map_err(RecordingError::io("write", &path))?;
         let next = entries.len() as u64;
@@ -239,7 +239,7 @@ pub struct Recovered {
 /// [`RecordingError::Newer`], [`RecordingError::Io`]. An empty file is an interrupted one: it has no records and no error.
 pub fn read(path: impl AsRef<Path>) -> Result<Recovered, RecordingError> {
     let path = path.as_ref();
-    parse(path, &std::fs::read(path).map_err(RecordingError::io("read", path))?)
+    parse(path, &jsonl::read(path)?)
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Recovered, RecordingError> {

@@ -134,7 +134,10 @@ fn recordings_that_cannot_be_replayed_say_where() {
     std::fs::write(&other_key, "0".repeat(64)).unwrap();
     let wrong = run(&["replay", text(&file), "--mask-key", text(&other_key), "--start", DAY, "--end", DAY]);
     assert_eq!((wrong.code, wrong.err.contains("key")), (2, true), "{}", wrong.err);
-    assert_eq!(run(&["replay", "no-such-run"]).code, 2);
+    assert_eq!(run(&["replay", "no-such-run"]).code, 3);
+    let endless = run(&["replay", "/dev/zero"]);
+    assert_eq!((endless.code, endless.err.contains("regular file")), (3, true), "{}", endless.err);
+    assert_eq!(run(&["data", "generate", "--out", text(&folder.path().join("m")), "--stocks", "0"]).code, 2);
 }
 
 #[test]

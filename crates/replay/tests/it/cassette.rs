@@ -316,6 +316,33 @@ fn a_killed_recording_keeps_every_whole_line_and_goes_on() {
     }
 }
 
+// A damaged answer would be acted on; a damaged request would be answered with what was never asked.
+#[test]
+fn a_damaged_recording_is_not_gone_on_with() {
+    let (_folder, path) = folder();
+    let day = day(2);
+    record(&path, &day);
+    let whole = std::fs::read(&path).unwrap();
+    let meta_line = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
+    let end_line = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+    let mut refused = 0;
+    for at in (meta_line..end_line).step_by(11) {
+        let mut damaged = whole[..end_line].to_vec();
+        damaged[at] ^= 1;
+        std::fs::write(partial_path(&path), &damaged).unwrap();
+        if let Ok((_, cassette)) = Recorder::resume(&path) {
+            // Not every bit matters: what is handed on must be what was recorded.
+            let mut player = Player::new(cassette).unwrap();
+            for (request, response) in &day {
+                assert_eq!(&player.next(request).unwrap(), response, "byte {at}");
+            }
+        } else {
+            refused += 1;
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
 #[test]
 fn an_interrupted_recording_is_never_overwritten() {
     let (_folder, path) = folder();
