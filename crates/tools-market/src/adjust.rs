@@ -4,6 +4,7 @@
 use crate::number::{Seen, seen_price};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use traderharness_contract::Reason;
 use traderharness_market::rules::ex_reference;
 use traderharness_market::store::ExEvent;
@@ -147,6 +148,16 @@ impl<'a> ExDates<'a> {
         }
         out[..end].fill(factor);
         out
+    }
+
+    /// The volumes of these bars in shares of the newest one: an older volume grows with every bonus and transfer issue since.
+    pub(crate) fn volumes<'b>(&self, bars: &Bars<'b>) -> Seen<Cow<'b, [f64]>> {
+        let (Some(first), Some(last)) = (bars.day.first(), bars.day.last()) else { return Ok(Cow::Borrowed(bars.volume)) };
+        if self.within(*first, *last).next().is_none() {
+            return Ok(Cow::Borrowed(bars.volume));
+        }
+        let factors = self.factors(bars, *last, Adjust::Split);
+        bars.volume.iter().zip(factors).map(|(volume, factor)| Ok(volume * factor?.shares)).collect::<Seen<_>>().map(Cow::Owned)
     }
 
     /// Change in percent from bar `i - 1` to bar `i`, over the ex-dates between the two.

@@ -140,7 +140,7 @@ fn stock(view: &View<'_>, sec: SecId, rank: u32, session: Option<Day>) -> Stock 
     for (slot, sessions) in out.change.iter_mut().zip(HORIZONS) {
         *slot = view.change(sec, sessions).map(Change::percent).map_err(reason);
     }
-    out.volume_5_to_20 = mean(daily.volume, 5).and_then(|five| ratio(five, mean(daily.volume, 20)?));
+    out.volume_5_to_20 = ex.volumes(&daily.tail(20)).and_then(|volume| volume_5_to_20(&volume));
     out.amount_mean = [mean(daily.amount, 5), mean(daily.amount, 20)];
     out.from_high_20 = out.close.and_then(|close| change_pct(Ok(close), high(&daily, &ex, 20)));
     out.limit = limit(view, sec, &daily, &ex, out.change[0], out.st);
@@ -150,6 +150,12 @@ fn stock(view: &View<'_>, sec: SecId, rank: u32, session: Option<Day>) -> Stock 
 /// `a / b`; a zero base has no ratio.
 pub(crate) fn ratio(a: f64, b: f64) -> Seen<f64> {
     if b > 0.0 { Ok(a / b) } else { Err(Reason::BadValue) }
+}
+
+/// Mean volume of the newest 5 sessions to that of 20. The volumes are in shares of the newest session, see [`ExDates::volumes`]:
+/// what was traded before a bonus issue counts fewer shares for the same part of the company.
+pub(crate) fn volume_5_to_20(volume: &[f64]) -> Seen<f64> {
+    mean(volume, 5).and_then(|five| ratio(five, mean(volume, 20)?))
 }
 
 /// Mean of the newest `n` sizes.

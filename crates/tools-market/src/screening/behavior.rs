@@ -3,6 +3,7 @@
 //! footing across ex-dates (engine E2.8), once per clock.
 
 use crate::adjust::{Adjust, ExDates};
+use crate::features::volume_5_to_20;
 use crate::number::{PERCENT, RATIO, rounded};
 use traderharness_market::{Bars, SecId, View};
 
@@ -198,7 +199,7 @@ impl<'w> Window<'w> {
             change_20_pct: percent(close[last], close[last - 20]),
             atr_20_pct: number(range_20 / close[last] * 100.0, RATIO),
             atr_5_to_20: number(range_mean(5) / range_20, RATIO),
-            volume_5_to_20: number((volume_sum(5) / 5.0) / (volume_sum(20) / 20.0), RATIO),
+            volume_5_to_20: rounded(volume_5_to_20(volume), RATIO),
             up_down_volume_ratio: number(rising / falling, RATIO),
             clv_5: number((n - 5..n).map(location).sum::<f64>() / 5.0, RATIO),
             clv_last: number(location(last), RATIO),

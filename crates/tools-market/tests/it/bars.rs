@@ -99,7 +99,10 @@ fn a_suspended_stock_has_a_price_but_no_change() {
 fn a_day_without_any_five_minute_bar_suspends_nobody() {
     let store = market(5, SmallStock::new(CODE).closes(&[10.0, 11.0, 11.0, 11.0, 11.0])).build();
     let inside = price(&store, "2024-03-08 open_1");
-    assert_eq!((&inside["suspended"], &inside["change_pct"], &inside["tradable_now"]), (&Value::Null, &Value::Null, &json!(false)));
+    assert_eq!(
+        (&inside["suspended"], &inside["change_pct"], &inside["tradable_now"]),
+        (&Value::Null, &Value::Null, &json!(false))
+    );
     for gap in ["suspended: source_missing", "change_pct: source_missing"] {
         assert!(missing(&inside).contains(&gap.to_owned()), "{gap}: {inside}");
     }

@@ -321,6 +321,25 @@ fn features_see_one_price_level_across_an_ex_date() {
     assert_ne!(level["candidates"].get(0).map(|c| &c["drawdown_120_pct"]), Some(&json!(-50.98)));
 }
 
+// engine E2.8: ten shares per ten inside the 20 sessions: 2,000 shares after the ex-date are as much of the company as 1,000 before
+#[test]
+fn a_bonus_issue_is_no_growth_of_volume_in_any_tool() {
+    let days = shaped("600000", |_| (1.0, 1.0, 1.0, 1.0)).1;
+    let mut stock = SmallStock::new("600000").industry("Chips").ex_event(&days[70], 10.0, 0.0, 0.0, 0.0, 0.0);
+    for (i, day) in days.iter().take(80).enumerate() {
+        let level = if i >= 70 { 0.5 } else { 1.0 };
+        let (high, low, close, volume) = if i == 79 { (11.0, 10.2, 10.9, 6000.0) } else { (10.2, 9.8, 10.0, 1000.0) };
+        stock = stock.bar(day, [close * level, high * level, low * level, close * level, volume / level, volume * close]);
+    }
+    let store = SmallMarket::new("2024-01-01", 90).stock(stock).build();
+    let clock = format!("{} pre_market", days[80]);
+    let narrative = call(&store, &clock, "get_narrative_sector_summary", json!({"sector": "Chips"}));
+    let cycle = call(&store, &clock, "screen_behavioral_cycle", json!({}));
+    // (4 x 1,000 + 6,000) / 5 to (19 x 1,000 + 6,000) / 20
+    assert_eq!(narrative["leaders"][0]["volume_5_to_20"], json!(1.6));
+    assert_eq!(cycle["candidates"][0]["volume_5_to_20"], json!(1.6));
+}
+
 // spec/tools.md b16, T5
 #[test]
 fn only_a_new_answered_sector_uses_the_budget() {
