@@ -251,11 +251,17 @@ impl<'a> View<'a> {
         self.code(sec).board()
     }
 
-    /// Company row, when the dataset has one.
+    /// Company row, when the dataset has one and its listing day is not after today: a listing that is still to come is the future,
+    /// whatever the caller does with the row.
+    ///
+    /// Known limit: the datasets give names, aliases and industries no date. They are those of the day the dataset was made, so a name
+    /// may already be the one after a later renaming, and may carry an `ST` mark set later. [`View::is_st`] is dated; where a rule
+    /// depends on ST it must be asked, never the name.
     pub fn security(&self, sec: SecId) -> Option<&'a Security> {
         let table = self.store.parts.securities.as_deref()?;
         let code = self.code(sec);
-        table.binary_search_by(|s| s.code.cmp(&code)).ok().map(|i| &table[i])
+        let row = table.binary_search_by(|s| s.code.cmp(&code)).ok().map(|i| &table[i])?;
+        row.listed.is_none_or(|day| day <= self.clock.day).then_some(row)
     }
 
     fn daily_cut(&self, sec: SecId) -> usize {

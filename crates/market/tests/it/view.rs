@@ -219,6 +219,17 @@ fn bars_without_a_close_are_passed_over_and_never_zero() {
     at(&store, TODAY, DecisionPoint::PreMarket, |v| assert_eq!(v.mark(B).map(|m| m.price), Some(Price(100_000))));
 }
 
+// A company row is not shown before the listing day it gives; a row without one always is.
+#[test]
+fn a_listing_that_is_still_to_come_is_not_told() {
+    let stock = |code: &str| SmallStock::new(code).name("Example Works").closes(&[10.0; 5]);
+    let store = SmallMarket::new("2024-03-04", 5).stock(stock("600000").listed("2024-03-06")).stock(stock("600519")).build();
+    let told = |date: &str, point| at(&store, date, point, |v| (v.security(A).is_some(), v.security(B).is_some()));
+    assert_eq!(told("2024-03-05", DecisionPoint::Close2), (false, true));
+    assert_eq!(told("2024-03-06", DecisionPoint::PreMarket), (true, true));
+    assert_eq!(told("2024-03-07", DecisionPoint::PreMarket), (true, true));
+}
+
 #[test]
 fn a_security_is_listed_from_its_first_visible_bar() {
     let store = small(SmallStock::new("600519").bar(TODAY, [10.0; 6]).minutes(TODAY, &[10.0]));
