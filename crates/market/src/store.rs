@@ -337,6 +337,15 @@ impl Store {
         self.parts.securities.as_deref()
     }
 
+    /// Day of the first bar of security `i` of the universe, daily or 5-minute.
+    pub(crate) fn first_bar(&self, i: usize) -> Option<Day> {
+        let first = |offsets: &[u32], days: &[Day]| days[offsets[i] as usize..offsets[i + 1] as usize].first().copied();
+        let parts = &self.parts;
+        let daily = first(&parts.daily_offsets, &parts.daily.day);
+        let minute = first(&parts.minute_offsets, &parts.minute.day);
+        daily.into_iter().chain(minute).min()
+    }
+
     /// Security of a code of the universe.
     pub fn find(&self, code: Code) -> Option<SecId> {
         self.parts.codes.binary_search(&code).ok().map(|i| SecId(i as u32))

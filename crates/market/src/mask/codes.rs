@@ -4,12 +4,15 @@ use super::alias::{CodeMap, exchange_mark, exchange_of};
 use super::around::{after, before, digits_end, skip_blanks, stands_alone, word_at, word_before};
 use super::text::Span;
 use super::{Code, OTHER_CODE};
+use crate::SecId;
 
 /// Finds codes of the universe and of companies outside it.
 pub(super) struct CodeScan<'a> {
     pub(super) text: &'a str,
     /// Codes of the universe, ascending.
     pub(super) universe: &'a [Code],
+    /// Whether a security of the universe has traded before today; the code of another is a code outside the universe.
+    pub(super) known: &'a dyn Fn(SecId) -> bool,
     pub(super) map: &'a CodeMap,
 }
 
@@ -55,10 +58,11 @@ impl CodeScan<'_> {
         if marked.is_none() && !stands_alone(self.text, start, end) {
             return None;
         }
-        let with = match self.universe.binary_search(&code) {
-            Ok(i) => self.map.code(crate::SecId(i as u32)).to_owned(),
-            Err(_) if marked.is_some() || self.code_like(start, end, names) => OTHER_CODE.to_owned(),
-            Err(_) => return None,
+        let sec = self.universe.binary_search(&code).ok().map(|i| SecId(i as u32)).filter(|sec| (self.known)(*sec));
+        let with = match sec {
+            Some(sec) => self.map.code(sec).to_owned(),
+            None if marked.is_some() || self.code_like(start, end, names) => OTHER_CODE.to_owned(),
+            None => return None,
         };
         Some(Span { start, end, with })
     }

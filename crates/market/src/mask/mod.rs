@@ -95,6 +95,8 @@ pub struct Mask {
 struct Entities {
     table: NameTable,
     universe: Vec<Code>,
+    /// Day of the first bar of each security; from the day after it is a security of the universe in texts.
+    since: Vec<Option<Day>>,
 }
 
 impl std::fmt::Debug for Mask {
@@ -119,7 +121,10 @@ impl Mask {
                     if config.entities { label(codes.code(sec)) } else { real(store.codes()[sec.0 as usize]).unwrap_or_default() }
                 })
                 .collect();
-        let entities = config.entities.then(|| Entities { table: NameTable::new(store), universe: store.codes().to_vec() });
+        let entities = config.entities.then(|| {
+            let since: Vec<Option<Day>> = (0..store.len()).map(|i| store.first_bar(i)).collect();
+            Entities { table: NameTable::new(store, &since), universe: store.codes().to_vec(), since }
+        });
         Self { config, codes, names, entities }
     }
 
@@ -208,24 +213,64 @@ impl Mask {
     /// `A`) may be missing. Six digits are a code only when they are one of the universe and stand alone, or carry the right
     /// exchange (`SH600519`, `600519.SH`); codes of other companies only in a place for codes. Dates: see the table above and
     /// engine E8.4. The result masked again is the same (style opaque; in the permutation style a visible code is itself a real one).
+    ///
+    /// What belongs to whom is bound to `today`: a security is one of the universe from the day after its first bar, a name that only
+    /// announcements print is its company's from the day after the first of them. Before, a later name is hidden as
+    /// [`OTHER_COMPANY`], only where nothing known stands: a later day hides more of an earlier text, and never says whose it is.
     pub fn text<'t>(&self, text: &'t str, today: Day) -> Cow<'t, str> {
         if text.is_empty() || (self.entities.is_none() && !self.config.dates) {
             return Cow::Borrowed(text);
         }
         let folded = Folded::new(text);
-        let mut spans = vec![];
+        text::replace(text, &folded, &self.hidden(&folded, today))
+    }
+
+    /// The beginning of a text from a source whose visible form has at most `limit` characters, and the number of characters of the
+    /// visible form of the whole text. Neither depends on the length of anything hidden.
+    ///
+    /// The visible form of the part is the beginning of the visible form of the whole: a cut inside a name, a code or a date would
+    /// leave a half that no mask knows, so the part ends before it.
+    pub fn beginning<'t>(&self, text: &'t str, today: Day, limit: usize) -> (&'t str, usize) {
+        if self.entities.is_none() && !self.config.dates {
+            return text::fitting(text, &Folded::new(text), &[], limit);
+        }
+        let folded = Folded::new(text);
+        let spans = self.hidden(&folded, today);
+        let (part, characters) = text::fitting(text, &folded, &spans, limit);
+        if part.len() == text.len() {
+            return (part, characters);
+        }
+        // What stands after the cut may be why something before it is hidden, or not: `600519` before a seventh digit is no code.
+        let whole = text::replace(text, &folded, &spans);
+        let inside = |end: usize| spans.iter().any(|s| folded.original(s.start) < end && end < folded.original(s.end));
+        let ends = std::iter::once(part.len()).chain(part.char_indices().rev().map(|(at, _)| at).take(REACH));
+        let fit = ends.filter(|end| !inside(*end)).find(|end| {
+            let shown = self.text(&text[..*end], today);
+            whole.starts_with(&*shown) && shown.chars().count() <= limit
+        });
+        (&text[..fit.unwrap_or(0)], characters)
+    }
+
+    /// What a text must not show, and what stands there instead.
+    fn hidden(&self, folded: &Folded<'_>, today: Day) -> Vec<text::Span> {
+        let (mut spans, mut late) = (vec![], vec![]);
         if let Some(entities) = &self.entities {
-            entities.table.spans(&folded.text, |sec| self.code(sec), &mut spans);
+            entities.table.spans(&folded.text, today, |sec| self.code(sec), &mut spans, &mut late);
             let mut codes = vec![];
-            CodeScan { text: &folded.text, universe: &entities.universe, map: &self.codes }.spans(&spans, &mut codes);
+            let known = |sec: SecId| entities.since[sec.0 as usize].is_some_and(|day| day < today);
+            CodeScan { text: &folded.text, universe: &entities.universe, known: &known, map: &self.codes }
+                .spans(&spans, &mut codes);
             spans.append(&mut codes);
         }
         if self.config.dates {
             when::spans(&folded.text, today, &mut spans);
         }
-        text::replace(text, &folded, spans)
+        text::chosen(spans, late)
     }
 }
+
+/// Characters before a cut that what stands after it may explain.
+const REACH: usize = 64;
 
 /// What a neutral company name begins with.
 const LABEL: &str = "Company ";

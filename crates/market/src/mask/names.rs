@@ -1,9 +1,12 @@
 //! Company names in texts. Must match full names only: a part of a name, or a word that happens to be one, is not a company.
+//!
+//! Names of the table of companies have no date; the names announcements print have that of the first announcement. Whose a name is
+//! must never be told before the day after that, see [`Name::owner`].
 
 use super::fold::{folded_name, name_key};
 use super::text::Span;
 use super::{Code, OTHER_CODE, OTHER_COMPANY, label};
-use crate::{SecId, Store};
+use crate::{Day, SecId, Store};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::collections::BTreeMap;
 
@@ -12,7 +15,7 @@ const EVERYDAY: &[&str] =
     &["机器人", "太阳能", "农产品", "老百姓", "新产业", "信息发展", "国际医学", "好想你", "数据港", "新能源", "半导体"];
 
 /// Who a name belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Universe(SecId),
     Other,
@@ -26,16 +29,65 @@ const OUTSIDE_ALIAS: u8 = 3;
 const VARIANT: u8 = 4;
 const OUTSIDE_VARIANT: u8 = 5;
 
+/// Somebody to whom the dataset gives a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    /// Counts on the days after this one; `None` = always.
+    since: Option<Day>,
+    class: u8,
+    owner: Owner,
+}
+
+/// Whose a name is, from when on: ascending, never empty.
+#[derive(Debug, Clone)]
+struct Name(Vec<Claim>);
+
+impl Name {
+    fn of(mut claims: Vec<Claim>) -> Self {
+        claims.sort_unstable();
+        let mut steps: Vec<Claim> = vec![];
+        for claim in claims {
+            let Some(held) = steps.last().copied() else {
+                steps.push(claim);
+                continue;
+            };
+            let now = if claim.class < held.class {
+                claim
+            } else if claim.class == held.class && claim.owner != held.owner {
+                Claim { owner: Owner::Other, ..claim }
+            } else {
+                continue;
+            };
+            if held.since == now.since {
+                steps.pop();
+            }
+            steps.push(now);
+        }
+        Self(steps)
+    }
+
+    /// Whose the name is on a day; `None` when the dataset does not know it yet.
+    fn owner(&self, today: Day) -> Option<Owner> {
+        let known = self.0.partition_point(|claim| claim.since.is_none_or(|day| day < today));
+        known.checked_sub(1).map(|i| self.0[i].owner)
+    }
+
+    /// Whose the name is in the end.
+    fn last(&self) -> Option<Owner> {
+        self.0.last().map(|claim| claim.owner)
+    }
+}
+
 /// All names the dataset knows.
 pub(super) struct NameTable {
-    owners: BTreeMap<String, (u8, Owner)>,
+    owners: BTreeMap<String, Name>,
     search: Option<AhoCorasick>,
     /// Owner and flags of each pattern of `search`.
     patterns: Vec<Pattern>,
 }
 
 struct Pattern {
-    owner: Owner,
+    name: Name,
     /// The first or last character is a letter or digit of ASCII, so a word boundary is needed there.
     bound: (bool, bool),
     everyday: bool,
@@ -73,55 +125,55 @@ fn bare_name(name: &str) -> Option<&str> {
 }
 
 impl NameTable {
-    pub(super) fn new(store: &Store) -> Self {
-        let mut owners: BTreeMap<String, (u8, Owner)> = BTreeMap::new();
-        let mut claim = |name: &str, class: u8, owner: Owner| {
-            if name.is_empty() {
-                return;
+    /// `since` is the day of the first bar of each security.
+    pub(super) fn new(store: &Store, since: &[Option<Day>]) -> Self {
+        let mut claims: BTreeMap<String, Vec<Claim>> = BTreeMap::new();
+        let mut claim = |name: &str, claim: Claim| {
+            if !name.is_empty() {
+                let held = claims.entry(name.to_owned()).or_default();
+                if !held.contains(&claim) {
+                    held.push(claim);
+                }
             }
-            owners
-                .entry(name.to_owned())
-                .and_modify(|held| {
-                    if class < held.0 {
-                        *held = (class, owner);
-                    } else if class == held.0 && owner != held.1 {
-                        held.1 = Owner::Other;
-                    }
-                })
-                .or_insert((class, owner));
         };
-        let mut company = |name: &str, code: Code, primary: bool| {
+        let mut company = |name: &str, code: Code, primary: bool, day: Option<Day>| {
             let key = name_key(name);
-            let (owner, class, variant) = match store.find(code) {
-                Some(sec) => (Owner::Universe(sec), if primary { PRIMARY } else { ALIAS }, VARIANT),
-                None => (Owner::Other, if primary { OUTSIDE_PRIMARY } else { OUTSIDE_ALIAS }, OUTSIDE_VARIANT),
+            let bare = bare_name(&key);
+            let mut give = |since: Option<Day>, owner: Owner, class: u8, variant: u8| {
+                claim(&key, Claim { since, class, owner });
+                // Texts print the name with the blanks it has: `Kweichow Moutai`, `万  科A`.
+                claim(&folded_name(name), Claim { since, class, owner });
+                if let Some(bare) = bare {
+                    claim(bare, Claim { since, class: variant, owner });
+                }
             };
-            claim(&key, class, owner);
-            // Texts print the name with the blanks it has: `Kweichow Moutai`, `万  科A`.
-            claim(&folded_name(name), class, owner);
-            if let Some(bare) = bare_name(&key) {
-                claim(bare, variant, owner);
+            // Before its first bar a security is a company outside the universe.
+            give(day, Owner::Other, if primary { OUTSIDE_PRIMARY } else { OUTSIDE_ALIAS }, OUTSIDE_VARIANT);
+            if let Some((sec, traded)) = store.find(code).and_then(|sec| Some((sec, since[sec.0 as usize]?))) {
+                let from = day.map_or(traded, |day| day.max(traded));
+                give(Some(from), Owner::Universe(sec), if primary { PRIMARY } else { ALIAS }, VARIANT);
             }
         };
         for security in store.securities().unwrap_or_default() {
-            company(&security.name, security.code, true);
+            company(&security.name, security.code, true, None);
             for alias in &security.aliases {
-                company(alias, security.code, false);
+                company(alias, security.code, false, None);
             }
         }
-        let mut last = "";
+        let mut last = None;
         for row in store.parts.announcements.as_deref().unwrap_or_default() {
-            if row.name != last {
-                company(&row.name, row.code, false);
-                last = &row.name;
+            if last != Some((row.code, row.name.as_str())) {
+                company(&row.name, row.code, false, Some(row.time.day()));
+                last = Some((row.code, &row.name));
             }
         }
+        let owners: BTreeMap<String, Name> = claims.into_iter().map(|(name, claims)| (name, Name::of(claims))).collect();
         let mut patterns = vec![];
         let mut texts = vec![];
-        for (name, (_, owner)) in owners.iter().filter(|(name, _)| searchable(name)) {
+        for (name, history) in owners.iter().filter(|(name, _)| searchable(name)) {
             let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
             let bound = (edge(name.chars().next()), edge(name.chars().next_back()));
-            patterns.push(Pattern { owner: *owner, bound, everyday: EVERYDAY.contains(&name.as_str()) });
+            patterns.push(Pattern { name: history.clone(), bound, everyday: EVERYDAY.contains(&name.as_str()) });
             texts.push(name.as_str());
         }
         // Every match is wanted, so that a boundary that fails for the longest name leaves the shorter ones.
@@ -133,16 +185,25 @@ impl NameTable {
         Self { owners, search, patterns }
     }
 
-    /// Neutral form of a name field: the label of its company, else the neutral word.
+    /// Neutral form of a name field: the label of its company, else the neutral word. A field has no day of its own: its security
+    /// is one that the agent sees.
     pub(super) fn neutral<'c>(&self, name: &str, visible: impl Fn(SecId) -> &'c str) -> String {
-        match self.owners.get(&name_key(name)) {
-            Some((_, Owner::Universe(sec))) => label(visible(*sec)),
+        match self.owners.get(&name_key(name)).and_then(Name::last) {
+            Some(Owner::Universe(sec)) => label(visible(sec)),
             _ => OTHER_COMPANY.to_owned(),
         }
     }
 
-    /// Adds the spans of names, sorted by start; of names that start together the longest comes first.
-    pub(super) fn spans<'c>(&self, text: &str, visible: impl Fn(SecId) -> &'c str, spans: &mut Vec<Span>) {
+    /// Adds the spans of the names known today, sorted by start, of those that start together the longest first; and to `late` those
+    /// of names that are only known later, which belong to nobody yet.
+    pub(super) fn spans<'c>(
+        &self,
+        text: &str,
+        today: Day,
+        visible: impl Fn(SecId) -> &'c str,
+        spans: &mut Vec<Span>,
+        late: &mut Vec<Span>,
+    ) {
         let Some(search) = &self.search else { return };
         for found in search.find_overlapping_iter(text) {
             let pattern = &self.patterns[found.pattern().as_usize()];
@@ -154,11 +215,12 @@ impl NameTable {
             {
                 continue;
             }
-            let with = match pattern.owner {
-                Owner::Universe(sec) => label(visible(sec)),
-                Owner::Other => OTHER_COMPANY.to_owned(),
-            };
-            spans.push(Span { start, end, with });
+            let other = || Span { start, end, with: OTHER_COMPANY.to_owned() };
+            match pattern.name.owner(today) {
+                Some(Owner::Universe(sec)) => spans.push(Span { start, end, with: label(visible(sec)) }),
+                Some(Owner::Other) => spans.push(other()),
+                None => late.push(other()),
+            }
         }
         spans.sort_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
     }
