@@ -87,3 +87,29 @@ fn an_alias_finds_only_texts_that_show_it() {
     // Without a mask the word is found wherever it stands.
     assert_eq!(call(&store, "2024-03-06 open_1", "get_news", json!({ "stock_code": "300024" }))["total"], json!(3));
 }
+
+// The length of a hidden name, code or date must not be counted out: two texts that look the same give the same answer.
+#[test]
+fn under_a_mask_only_what_is_seen_is_counted_and_cut() {
+    let content = |name: &str, date: &str| format!("{name}公告{}{date}{}", "长".repeat(100), "尾".repeat(150));
+    let rows = |name: &str, date: &str| {
+        let store = with_news(vec![item("2024-03-05 10:00", &format!("{name}：{date}"), &content(name, date), "", "")]);
+        ["get_news", "get_narrative_news"].map(|tool| {
+            let mut got = seen(&store, tool, &json!({}));
+            // Ids are keyed digests of the source.
+            got["news"][0]["evidence_id"] = json!("");
+            got.to_string()
+        })
+    };
+    let plain = rows("示范酒业", "2024年3月5日");
+    for (name, date) in [("Samplevale Spirits", "2024-03-05"), ("示范酒业", "2024年03月05日")] {
+        assert_eq!(rows(name, date), plain, "{name} {date}");
+    }
+    let store = with_news(vec![item("2024-03-05 10:00", "t", &"示范酒业".repeat(20), "", "")]);
+    let got = seen(&store, "get_news", &json!({ "content_limit": 200 }));
+    let row = &got["news"][0];
+    let label = format!("Company {}", alias(&store));
+    assert_eq!(row["content_characters"], json!(20 * label.chars().count()));
+    assert_eq!(row["content_cut"], json!(true));
+    assert_eq!(row["content"], json!(label.repeat(200 / label.chars().count())));
+}
