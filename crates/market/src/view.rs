@@ -7,8 +7,10 @@ use std::ops::Range;
 
 mod band;
 mod change;
+mod ex_dates;
 
 pub use change::{Change, NoChange};
+pub use ex_dates::{Adjust, ExDates, Factor};
 
 /// One bar. `None` = missing or not a finite number in the dataset.
 #[derive(Debug, Clone, Copy, PartialEq)]

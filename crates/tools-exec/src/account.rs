@@ -3,7 +3,7 @@
 #![deny(clippy::float_arithmetic)]
 
 use crate::conditional::Conditions;
-use crate::corporate::{self, CorporateAction, Rescaled};
+use crate::corporate::{CorporateAction, Rescaled};
 use crate::evidence::Evidence;
 use crate::ledger::{EventKind, Ledger, LedgerError};
 use crate::memory::Memory;
@@ -194,7 +194,7 @@ impl Account {
         let mut done = Vec::new();
         for code in codes {
             let Some(sec) = view.find(code) else { continue };
-            for (ex_date, terms) in corporate::terms_between(view, sec, after) {
+            for (ex_date, terms) in view.ex_days(sec, after).days {
                 let before = self.ledger.position(code).map_or(Shares(0), |p| p.total);
                 let (shares_in, cash) = (terms.shares_in(before), terms.dividend(before));
                 if cash.0 > 0 {
@@ -204,7 +204,7 @@ impl Account {
                     self.ledger.record(today, EventKind::SharesIn { code, shares: shares_in })?;
                 }
                 let mut rescaled = Vec::new();
-                if let Some(close) = corporate::close_before(view, sec, ex_date) {
+                if let Some((_, close)) = view.close_before(sec, ex_date) {
                     let to = |level: Price| terms.rescale(level, close);
                     rescaled = self.conditions.rescale(code, today, to);
                     if let Some(plan) = self.plans.get_mut(&code) {

@@ -1,16 +1,10 @@
-//! Corporate actions on the account (engine E6): what a holder gets on an ex-date, and the ex-right price.
+//! Corporate actions on the account (engine E6): what a holder got on an ex-date, and the ex-right price.
 //!
 //! Only datasets with raw prices move the account: forward-adjusted prices already hold the events. Rights issues are reported and
-//! never exercised (engine E6.2). Ratios of the dataset are taken as exact decimals of six places.
+//! never exercised (engine E6.2). What an event does is `traderharness_market::rules::ExTerms`, for the band and the account alike.
 #![deny(clippy::float_arithmetic)]
 
-use traderharness_market::money::{decimal, div_round};
-use traderharness_market::rules::TICK;
-use traderharness_market::store::ExEvent;
-use traderharness_market::{Cash, Code, Day, Price, PriceBasis, Rounding, SecId, Shares, View};
-
-/// Units of a ratio: 1,000,000 = 1.0 per 10 shares.
-const UNIT: i128 = 1_000_000;
+use traderharness_market::{Cash, Code, Day, Price, SecId, Shares, View};
 
 /// What one security's ex-date did to the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,104 +36,9 @@ pub struct Rescaled {
     pub to: Price,
 }
 
-/// Terms of one or more ex-events of one day, per 10 shares in millionths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Terms {
-    shares: i128,
-    cash: i128,
-    rights: i128,
-    rights_price: i128,
-}
-
-impl Terms {
-    /// `None` when the event says nothing usable: a negative or non-finite number is a fault of the row, never an effect.
-    fn of(event: &ExEvent) -> Option<Self> {
-        let read = |value: f64| decimal(value, 6, Rounding::HalfEven).filter(|n| (0..=1_000 * UNIT as i64).contains(n));
-        let terms = Self {
-            shares: i128::from(read(event.bonus)?) + i128::from(read(event.transfer)?),
-            cash: i128::from(read(event.cash)?),
-            // A missing rights column reads as no rights; it must not hide the dividend.
-            rights: i128::from(read(event.rights).unwrap_or(0)),
-            rights_price: i128::from(read(event.rights_price).unwrap_or(0)),
-        };
-        (terms != Self::default()).then_some(terms)
-    }
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            shares: self.shares + other.shares,
-            cash: self.cash + other.cash,
-            rights: self.rights + other.rights,
-            rights_price: if other.rights > 0 { other.rights_price } else { self.rights_price },
-        }
-    }
-
-    /// Whole new shares for `held`; the fraction is dropped.
-    pub(crate) fn shares_in(self, held: Shares) -> Shares {
-        Shares((i128::from(held.0) * self.shares / (10 * UNIT)) as i64)
-    }
-
-    /// Gross dividend for `held`, half-up to fen.
-    pub(crate) fn dividend(self, held: Shares) -> Cash {
-        Cash(div_round(i128::from(held.0) * self.cash, UNIT / 10, Rounding::HalfUp) as i64)
-    }
-
-    pub(crate) const fn has_rights(self) -> bool {
-        self.rights > 0
-    }
-
-    /// `price` after the event, to 1/10,000 CNY, as the exchanges compute the ex-right reference:
-    /// (price - cash + rights price x rights) / (1 + bonus + transfer + rights), all per share.
-    pub(crate) fn ex_price(self, price: Price) -> Price {
-        // Both sides times 10 x UNIT: the price unit is 1/10,000 CNY, a ratio is per 10 shares in millionths.
-        let unit = i128::from(Price::SCALE);
-        let numerator = i128::from(price.0) * 10 * UNIT - self.cash * unit + self.rights_price * unit / UNIT * self.rights;
-        let denominator = 10 * UNIT + self.shares + self.rights;
-        Price((div_round(numerator, denominator, Rounding::HalfUp) as i64).max(0))
-    }
-
-    /// A price level moved by the factor by which the event moves `close`, the last close before it, to the tick. For bonus and
-    /// transfer shares alone that is the factor of the average cost; a dividend lowers levels in the same proportion as the price,
-    /// so that no stop fires because of the ex-date itself (engine E6.1).
-    pub(crate) fn rescale(self, level: Price, close: Price) -> Price {
-        let unit = i128::from(Price::SCALE);
-        let moved = i128::from(close.0) * 10 * UNIT - self.cash * unit + self.rights_price * unit / UNIT * self.rights;
-        let scale = (10 * UNIT + self.shares + self.rights) * i128::from(close.0);
-        if moved <= 0 || scale <= 0 {
-            return level;
-        }
-        let ticks = div_round(i128::from(level.0) * moved, scale * i128::from(TICK.0), Rounding::HalfUp).max(1);
-        Price(i64::try_from(ticks).map_or(level.0, |n| n.saturating_mul(TICK.0)))
-    }
-}
-
-/// Terms of the ex-dates in `(after, today]`, oldest first, one entry per day. Empty for forward-adjusted datasets.
-pub(crate) fn terms_between(view: &View<'_>, sec: SecId, after: Day) -> Vec<(Day, Terms)> {
-    if view.price_basis() != PriceBasis::Raw {
-        return vec![];
-    }
-    let mut found: Vec<(Day, Terms)> = Vec::new();
-    for event in view.past_ex_events(sec) {
-        let (Some(day), Some(terms)) = (event.ex_date.filter(|d| *d > after), Terms::of(event)) else { continue };
-        match found.iter_mut().find(|(d, _)| *d == day) {
-            Some((_, sum)) => *sum = sum.add(terms),
-            None => found.push((day, terms)),
-        }
-    }
-    found.sort_by_key(|(day, _)| *day);
-    found
-}
-
-/// Last usable close before `day`.
-pub(crate) fn close_before(view: &View<'_>, sec: SecId, day: Day) -> Option<Price> {
-    let bars = view.daily(sec);
-    let end = bars.day.partition_point(|d| *d < day);
-    (0..end).rev().find_map(|i| crate::valuation::usable_price(bars.close[i]))
-}
-
 /// `price` of `day` moved by the ex-dates since then.
 pub(crate) fn ex_price(view: &View<'_>, sec: SecId, price: Price, day: Day) -> Price {
-    terms_between(view, sec, day).into_iter().fold(price, |p, (_, terms)| terms.ex_price(p))
+    view.ex_days(sec, day).days.into_iter().fold(price, |p, (_, terms)| terms.price(p).unwrap_or(p))
 }
 
 #[cfg(test)]

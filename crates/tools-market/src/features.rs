@@ -1,12 +1,12 @@
 //! What one pass over the market computes for every stock before one day: changes, volumes, sectors, breadth. The whole-market tools only
 //! read this; a second pass on the same day never happens, and nothing is kept across days.
 
-use crate::adjust::{Adjust, ExDates, reason};
+use crate::adjust::{reason, volumes};
 use crate::number::{Seen, change_pct, seen_price, seen_size};
 use std::collections::BTreeMap;
 use traderharness_contract::Reason;
 use traderharness_market::rules::{BandInput, band};
-use traderharness_market::view::Change;
+use traderharness_market::view::{Adjust, Change, ExDates};
 use traderharness_market::{Band, Bars, Day, Price, Rounding, SecId, View};
 
 /// Horizons of changes, in sessions.
@@ -133,17 +133,17 @@ fn stock(view: &View<'_>, sec: SecId, rank: u32, session: Option<Day>) -> Stock 
         return out;
     }
     let last = n - 1;
-    let ex = ExDates::of(view, sec);
+    let ex = view.ex_dates(sec);
     out.close = seen_price(daily.close[last]);
     out.volume = seen_size(daily.volume[last]);
     out.amount = seen_size(daily.amount[last]);
     for (slot, sessions) in out.change.iter_mut().zip(HORIZONS) {
         *slot = view.change(sec, sessions).map(Change::percent).map_err(reason);
     }
-    out.volume_5_to_20 = ex.volumes(&daily.tail(20)).and_then(|volume| volume_5_to_20(&volume));
+    out.volume_5_to_20 = volumes(&daily.tail(20), ex).and_then(|volume| volume_5_to_20(&volume));
     out.amount_mean = [mean(daily.amount, 5), mean(daily.amount, 20)];
-    out.from_high_20 = out.close.and_then(|close| change_pct(Ok(close), high(&daily, &ex, 20)));
-    out.limit = limit(view, sec, &daily, &ex, out.change[0], out.st);
+    out.from_high_20 = out.close.and_then(|close| change_pct(Ok(close), high(&daily, ex, 20)));
+    out.limit = limit(view, sec, &daily, ex, out.change[0], out.st);
     out
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn ratio(a: f64, b: f64) -> Seen<f64> {
     if b > 0.0 { Ok(a / b) } else { Err(Reason::BadValue) }
 }
 
-/// Mean volume of the newest 5 sessions to that of 20. The volumes are in shares of the newest session, see [`ExDates::volumes`]:
+/// Mean volume of the newest 5 sessions to that of 20. The volumes are in shares of the newest session, see [`volumes`]:
 /// what was traded before a bonus issue counts fewer shares for the same part of the company.
 pub(crate) fn volume_5_to_20(volume: &[f64]) -> Seen<f64> {
     mean(volume, 5).and_then(|five| ratio(five, mean(volume, 20)?))
@@ -166,7 +166,7 @@ fn mean(column: &[f64], n: usize) -> Seen<f64> {
 }
 
 /// Highest high of the newest `n` bars, made comparable with the newest one.
-fn high(daily: &Bars<'_>, ex: &ExDates<'_>, n: usize) -> Seen<f64> {
+fn high(daily: &Bars<'_>, ex: ExDates<'_>, n: usize) -> Seen<f64> {
     let start = daily.len().checked_sub(n).ok_or(Reason::InsufficientHistory)?;
     let bars = daily.slice(start..daily.len());
     let last = bars.day[n - 1];
@@ -178,13 +178,13 @@ fn high(daily: &Bars<'_>, ex: &ExDates<'_>, n: usize) -> Seen<f64> {
         return Ok(best);
     }
     for (v, factor) in bars.high.iter().zip(ex.factors(&bars, last, Adjust::TotalReturn)) {
-        best = best.max(seen_price(*v)? * factor?.price);
+        best = best.max(seen_price(*v)? * factor.map_err(reason)?.price);
     }
     Ok(best)
 }
 
 /// Whether the newest bar closed at its limit. Only computed for changes that can reach the narrowest band (5 %).
-fn limit(view: &View<'_>, sec: SecId, daily: &Bars<'_>, ex: &ExDates<'_>, change: Seen<f64>, st: Option<bool>) -> Limit {
+fn limit(view: &View<'_>, sec: SecId, daily: &Bars<'_>, ex: ExDates<'_>, change: Seen<f64>, st: Option<bool>) -> Limit {
     let last = daily.len() - 1;
     if !change.is_ok_and(|c| c.abs() > 4.0) {
         return Limit::Inside;

@@ -1,8 +1,7 @@
 //! Price bands and the band reference of an ex-date.
 
 use super::table::{RuleKind, RuleRow, find};
-use crate::money::{decimal, div_round};
-use crate::store::ExEvent;
+use crate::money::div_round;
 use crate::{Board, Day, Price, Rounding};
 
 /// Price band of one security on one day.
@@ -36,9 +35,6 @@ pub enum BandFault {
     /// Listing day under the 44 % / 36 % rule: its reference is the issue price, which the dataset does not have.
     #[error("the band of a listing day refers to the issue price, which the dataset does not have")]
     NoIssuePrice,
-    /// The ex-events of today give no positive reference.
-    #[error("the ex-rights figures of today give no valid reference price")]
-    BadExEvent,
     /// The code is of no known board.
     #[error("the code is of no known board, so no price band is defined")]
     UnknownBoard,
@@ -50,7 +46,6 @@ impl BandFault {
         match self {
             Self::NoPreviousClose => "no_previous_close",
             Self::NoIssuePrice => "no_issue_price",
-            Self::BadExEvent => "bad_ex_event",
             Self::UnknownBoard => "unknown_board",
         }
     }
@@ -114,39 +109,4 @@ pub fn band(input: BandInput) -> Band {
 /// The listing-day rule that refers to the issue price, if it holds.
 pub(crate) fn first_day(board: Board, day: Day) -> Option<((u32, u32), &'static RuleRow)> {
     find(board, day, |kind| if let RuleKind::FirstDay { up, down } = kind { Some((up, down)) } else { None })
-}
-
-/// Reference price of an ex-date: `(close - cash + rights price x rights) / (1 + bonus + transfer + rights)`, all per share,
-/// rounded half-up to 0.01 (SSE and SZSE Trading Rules, chapter on ex-rights and ex-dividend). Several events of one day are added.
-///
-/// # Errors
-/// [`BandFault::BadExEvent`] when a figure is not finite, negative or out of range, or the result is not positive.
-pub fn ex_reference<'e>(close: Price, events: impl Iterator<Item = &'e ExEvent>) -> Result<Price, BandFault> {
-    // Six decimals are finer than any published ratio. Sums are in units of 10^-12, their quotient in 10^-6.
-    const PLACES: u32 = 6;
-    const UNIT: i128 = 1_000_000;
-    let mut added = 0_i128;
-    let mut paid = 0_i128;
-    let mut any = false;
-    for event in events {
-        let exact = |value: f64| {
-            decimal(value, PLACES, Rounding::HalfEven).filter(|n| *n >= 0).map(i128::from).ok_or(BandFault::BadExEvent)
-        };
-        let (bonus, transfer, cash) = (exact(event.bonus)?, exact(event.transfer)?, exact(event.cash)?);
-        let rights = exact(event.rights)?;
-        // A price without rights means nothing, and datasets leave it empty.
-        let rights_price = if rights > 0 { exact(event.rights_price)? } else { 0 };
-        added += bonus + transfer + rights;
-        let subscribed = rights_price.checked_mul(rights).ok_or(BandFault::BadExEvent)?;
-        paid += cash * UNIT - subscribed;
-        any = true;
-    }
-    if !any {
-        return Ok(close);
-    }
-    let numerator = i128::from(close.0) * (UNIT / i128::from(Price::SCALE)) * 10 * UNIT - paid;
-    let denominator = 10 * UNIT + added;
-    // 10^-6 to 0.01 is a division by 10^4.
-    let cents = div_round(numerator, denominator * 10_000, Rounding::HalfUp);
-    i64::try_from(cents).ok().filter(|c| *c > 0).and_then(|c| c.checked_mul(100)).map(Price).ok_or(BandFault::BadExEvent)
 }

@@ -9,11 +9,13 @@
 //!   the first row of each is used from its date on, and an earlier day has no transfer fee and the seller's stamp duty of 0.1 %.
 
 mod band;
+mod ex_right;
 mod fees;
 mod lots;
 mod table;
 
-pub use band::{Band, BandFault, BandInput, band, ex_reference, free_days};
+pub use band::{Band, BandFault, BandInput, band, free_days};
+pub use ex_right::{ExDays, ExReference, ExTerms, ex_reference};
 pub use fees::{FeeRates, FeeSchedule, Fees, fee_rates, fees};
 pub use lots::{LotRule, TICK, lot_rule, max_order};
 pub use table::{RULES, RuleKind, RuleRow, table};

@@ -3,29 +3,19 @@
 use super::View;
 use crate::money::Price;
 use crate::rules::{self, Band, BandFault, BandInput, RuleKind};
-use crate::{Day, PriceBasis, Rounding, SecId};
+use crate::{Day, SecId};
 
 impl View<'_> {
     /// Previous close, adjusted for ex-rights when the dataset's prices are as traded. Bars without a usable close are passed over;
     /// ex-events between that close and today count, so a security that resumes after an ex-date has the right reference.
     ///
+    /// An event with an unusable figure is left out, as the account leaves it out: see [`View::ex_days`] for which.
+    ///
     /// # Errors
-    /// [`BandFault::NoPreviousClose`], [`BandFault::BadExEvent`].
+    /// [`BandFault::NoPreviousClose`].
     pub fn reference_close(&self, sec: SecId) -> Result<Price, BandFault> {
-        let bars = self.daily(sec);
-        let (day, close) = (0..bars.len())
-            .rev()
-            .find_map(|i| {
-                let price = Price::from_f64_tick(bars.close[i], Rounding::HalfEven).filter(|p| p.0 > 0)?;
-                Some((bars.day[i], price))
-            })
-            .ok_or(BandFault::NoPreviousClose)?;
-        match self.price_basis() {
-            PriceBasis::ForwardAdjusted => Ok(close),
-            PriceBasis::Raw => {
-                rules::ex_reference(close, self.past_ex_events(sec).filter(|e| e.ex_date.is_some_and(|d| d > day)))
-            }
-        }
+        let (day, close) = self.close_before(sec, self.clock.day).ok_or(BandFault::NoPreviousClose)?;
+        Ok(self.ex_dates(sec).reference_of(close, day, self.clock.day).price)
     }
 
     /// First trading day: from the company table, else the first visible bar when it is later than the start of the dataset.

@@ -1,18 +1,20 @@
 //! Changes over sessions: one function for every tool (engine E2.7, E2.8). A change that cannot be known has a reason, never a number.
 
-use super::{Bars, View};
-use crate::money::Price;
-use crate::{PriceBasis, Rounding, SecId, rules};
+use super::{Adjust, View};
+use crate::money::{Price, div_round};
+use crate::{Day, Rounding, SecId};
 
 /// Why there is no change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoChange {
-    /// The security did not trade on the previous trading day of the market.
+    /// The security did not trade on the session the change would be of.
     Suspended,
     /// Fewer bars than the change needs.
     InsufficientHistory,
     /// A close or an ex-event figure is missing or no usable number.
     BadValue,
+    /// The dataset has no bars that could tell.
+    SourceMissing,
 }
 
 impl NoChange {
@@ -22,6 +24,7 @@ impl NoChange {
             Self::Suspended => "suspended",
             Self::InsufficientHistory => "insufficient_history",
             Self::BadValue => "bad_value",
+            Self::SourceMissing => "source_missing",
         }
     }
 }
@@ -31,19 +34,6 @@ impl NoChange {
 pub struct Change(pub f64);
 
 impl Change {
-    /// How multi-session changes treat ex-events, for outputs (engine E2.8).
-    pub const ADJUSTMENT: &'static str = "closes are total-return adjusted for ex-events up to now; an ex-day compares with the exchange's adjusted reference price";
-
-    /// Change over `sessions` bars of these columns as they are: `close[-1] / close[-1 - sessions] - 1`.
-    ///
-    /// # Errors
-    /// [`NoChange::InsufficientHistory`], [`NoChange::BadValue`]; a suspension needs a clock, see [`View::change`].
-    pub fn over(bars: &Bars<'_>, sessions: usize) -> Result<Self, NoChange> {
-        let last = bars.len().checked_sub(1).ok_or(NoChange::InsufficientHistory)?;
-        let base = last.checked_sub(sessions).ok_or(NoChange::InsufficientHistory)?;
-        Self::between(bars.close[base], bars.close[last])
-    }
-
     fn between(base: f64, last: f64) -> Result<Self, NoChange> {
         let ratio = last / base - 1.0;
         // A close is a price: NaN, zero, a negative or an infinite one is a defect of the row.
@@ -54,6 +44,11 @@ impl Change {
     pub fn percent(self) -> f64 {
         self.0 * 100.0
     }
+}
+
+/// `to / from - 1` in percent, exact, half-even to two decimals. `from` is above zero.
+fn percent(from: Price, to: Price) -> f64 {
+    div_round(i128::from(to.0 - from.0) * 10_000, i128::from(from.0), Rounding::HalfEven) as f64 / 100.0
 }
 
 impl View<'_> {
@@ -74,63 +69,38 @@ impl View<'_> {
         if bars.day.last().copied() != self.previous_day() {
             return Err(NoChange::Suspended);
         }
-        let base = (bars.len() - 1).checked_sub(sessions).ok_or(NoChange::InsufficientHistory)?;
-        let factor = self.factor(sec, &bars, base).ok_or(NoChange::BadValue)?;
-        Change::between(bars.close[base] * factor, bars.close[bars.len() - 1])
+        let last = bars.len() - 1;
+        let base = last.checked_sub(sessions).ok_or(NoChange::InsufficientHistory)?;
+        let factor = self.ex_dates(sec).factor(&bars.slice(base..bars.len()), Adjust::TotalReturn)?;
+        Change::between(bars.close[base] * factor.price, bars.close[last])
     }
 
-    /// The newest `n` daily closes in terms of the newest one: earlier closes are multiplied by reference / close of each later
-    /// ex-date up to now. NaN = missing. Without ex-events, and for forward-adjusted datasets, the closes as they are.
-    pub fn adjusted_closes(&self, sec: SecId, n: usize) -> Vec<f64> {
-        let bars = self.daily(sec).tail(n);
-        let mut closes = bars.close.to_vec();
-        if !self.may_adjust(sec) {
-            return closes;
+    /// Change in percent, two decimals, of the newest session: today up to now inside a window, the previous trading day before the
+    /// open (engine E2.7). From the last usable close before it, moved over ex-dates as the exchange does (engine E2.8).
+    ///
+    /// # Errors
+    /// [`NoChange`], also for a security that is held at an older price.
+    pub fn session_change_pct(&self, sec: SecId) -> Result<f64, NoChange> {
+        let mark = self.mark(sec).ok_or(NoChange::BadValue)?;
+        let in_window = self.clock.point.visible_until().is_some();
+        let newest = if in_window { Some(self.today()) } else { self.previous_day() };
+        if Some(mark.day) != newest {
+            let has_bar = if in_window { !self.minutes_today(sec).is_empty() } else { !self.was_suspended_yesterday(sec) };
+            return Err(match self.suspended_today(sec) {
+                _ if has_bar => NoChange::BadValue, // there is a bar, but it has no usable close
+                None if in_window => NoChange::SourceMissing,
+                _ => NoChange::Suspended,
+            });
         }
-        let mut factor = Some(1.0);
-        for i in (0..bars.len()).rev() {
-            if i + 1 < bars.len() {
-                factor = factor.and_then(|f| Some(f * self.step(sec, &bars, i)?));
-            }
-            closes[i] = factor.map_or(f64::NAN, |f| closes[i] * f);
-        }
-        closes
+        Ok(percent(self.reference_before(sec, mark.day)?, mark.price))
     }
 
-    /// Change over `sessions` of every security of the universe, by [`SecId`].
-    pub fn changes(&self, sessions: usize) -> Vec<Result<Change, NoChange>> {
-        (0..self.universe_len() as u32).map(|i| self.change(SecId(i), sessions)).collect()
-    }
-
-    /// Newest daily close of every security, by [`SecId`]; `None` = no bar or no finite close in it.
-    pub fn last_closes(&self) -> Vec<Option<f64>> {
-        let close = |i| self.daily(SecId(i)).close.last().copied().filter(|c| c.is_finite());
-        (0..self.universe_len() as u32).map(close).collect()
-    }
-
-    fn may_adjust(&self, sec: SecId) -> bool {
-        self.price_basis() == PriceBasis::Raw && self.past_ex_events(sec).next().is_some()
-    }
-
-    /// Product of the adjustment steps from bar `base` to the last bar.
-    fn factor(&self, sec: SecId, bars: &Bars<'_>, base: usize) -> Option<f64> {
-        if !self.may_adjust(sec) {
-            return Some(1.0);
-        }
-        (base..bars.len() - 1).try_fold(1.0, |product, i| Some(product * self.step(sec, bars, i)?))
-    }
-
-    /// Reference / close over the ex-dates after bar `i` up to bar `i + 1`; 1 without any.
-    fn step(&self, sec: SecId, bars: &Bars<'_>, i: usize) -> Option<f64> {
-        let within = (bars.day[i], bars.day[i + 1]);
-        let mut events = self.past_ex_events(sec).filter(|e| e.ex_date.is_some_and(|d| d > within.0 && d <= within.1)).peekable();
-        if events.peek().is_none() {
-            return Some(1.0);
-        }
-        // A bar without a close hands its place to the close before it.
-        let before = bars.close[..=i].iter().rev().find(|c| c.is_finite() && **c > 0.0)?;
-        let close = Price::from_f64_tick(*before, Rounding::HalfEven)?;
-        let reference = rules::ex_reference(close, events).ok()?;
-        Some(reference.to_f64() / close.to_f64())
+    /// The exchange's reference price of `day`, which is not after today: the last usable close before it, moved over ex-dates.
+    ///
+    /// # Errors
+    /// [`NoChange::InsufficientHistory`] without a close, [`NoChange::BadValue`] for an event without usable figures.
+    pub fn reference_before(&self, sec: SecId, day: Day) -> Result<Price, NoChange> {
+        let (closed, close) = self.close_before(sec, day).ok_or(NoChange::InsufficientHistory)?;
+        self.ex_dates(sec).reference_of(close, closed, day).certain().ok_or(NoChange::BadValue)
     }
 }

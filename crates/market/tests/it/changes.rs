@@ -1,6 +1,7 @@
 //! Changes over sessions (engine E2.7, E2.8).
 
 use traderharness_market::testing::{SmallMarket, SmallStock, day};
+use traderharness_market::view::Adjust;
 use traderharness_market::{Change, Clock, DecisionPoint, Mask, MaskConfig, NoChange, PriceBasis, SecId, View};
 
 const DAYS: [&str; 8] =
@@ -15,11 +16,7 @@ fn with_view<T>(market: &SmallMarket, date: &str, run: impl FnOnce(View<'_>) -> 
 fn check(stock: SmallStock, date: &str, sessions: usize, expected: Result<f64, NoChange>) {
     let market = SmallMarket::new(DAYS[0], DAYS.len()).stock(stock).stock(SmallStock::new("000001").closes(&[5.0; 8]));
     // The other stock has the smaller code.
-    let got = with_view(&market, date, |view| {
-        let one = view.change(SecId(1), sessions);
-        assert_eq!(view.changes(sessions)[1], one);
-        one
-    });
+    let got = with_view(&market, date, |view| view.change(SecId(1), sessions));
     match (got, expected) {
         (Ok(Change(got)), Ok(expected)) => assert!((got - expected).abs() < 1e-12, "{got} for {expected}"),
         (got, expected) => assert_eq!(got.map(|c| c.0), expected),
@@ -82,7 +79,15 @@ fn adjusted_closes_are_in_terms_of_the_newest() {
             .ex_event(DAYS[2], 10.0, 0.0, 0.0, 0.0, 0.0)
             .ex_event(DAYS[4], 10.0, 0.0, 0.0, 0.0, 0.0),
     );
-    let closes = |date: &str, n: usize| with_view(&market, date, |v| v.adjusted_closes(SecId(0), n));
+    let closes = |date: &str, n: usize| {
+        with_view(&market, date, |v| {
+            let bars = v.daily(SecId(0)).tail(n);
+            let factors = v.ex_dates(SecId(0)).factors(&bars, *bars.day.last().unwrap(), Adjust::TotalReturn);
+            // The factor of the first bar alone is the same one.
+            assert_eq!(v.ex_dates(SecId(0)).factor(&bars, Adjust::TotalReturn), factors[0]);
+            bars.close.iter().zip(factors).map(|(c, f)| c * f.unwrap().price).collect::<Vec<f64>>()
+        })
+    };
     assert_eq!(closes(DAYS[4], 2), [10.5, 11.0]);
     let all = closes(DAYS[4], 9);
     assert!((all[0] - 10.0).abs() < 1e-12 && all[1].is_nan() && all[2..] == [10.5, 11.0]);
@@ -92,14 +97,27 @@ fn adjusted_closes_are_in_terms_of_the_newest() {
     );
 }
 
+fn check_session(stock: SmallStock, date: &str, point: DecisionPoint, expected: Result<f64, NoChange>) {
+    let store = SmallMarket::new(DAYS[0], 8).stock(stock).stock(SmallStock::new("000001").closes(&[5.0; 8])).build();
+    let mask = Mask::new(&store, MaskConfig::default());
+    let view = View::new(&store, Clock { day: day(date), point }, &mask);
+    let sec = view.find(traderharness_market::testing::code("600519")).unwrap();
+    assert_eq!(view.session_change_pct(sec), expected);
+}
+
 #[test]
-fn columns_alone_give_plain_changes() {
-    let market = SmallMarket::new(DAYS[0], 8).stock(stock(&[10.0, 11.0, 12.1]));
-    with_view(&market, DAYS[3], |view| {
-        let bars = view.daily(SecId(0));
-        assert_eq!(Change::over(&bars, 1).map(|c| (c.percent() * 1e9).round() / 1e9), Ok(10.0));
-        assert_eq!(Change::over(&bars, 3), Err(NoChange::InsufficientHistory));
-        assert_eq!(Change::over(&bars.tail(0), 0), Err(NoChange::InsufficientHistory));
-        assert_eq!(view.last_closes(), [Some(12.1)]);
-    });
+fn the_newest_session_is_today_in_a_window_and_yesterday_before_the_open() {
+    use DecisionPoint::{Close2, PreMarket};
+    let traded = || stock(&[10.0, 11.0]).minutes(DAYS[2], &[12.1; 48]);
+    check_session(traded(), DAYS[2], PreMarket, Ok(10.0));
+    check_session(traded(), DAYS[2], Close2, Ok(10.0));
+    check_session(traded().ex_event(DAYS[2], 10.0, 0.0, 0.0, 0.0, 0.0), DAYS[2], PreMarket, Ok(10.0));
+    check_session(traded().ex_event(DAYS[2], 10.0, 0.0, 0.0, 0.0, 0.0), DAYS[2], Close2, Ok(120.0));
+    check_session(traded().ex_event(DAYS[2], -1.0, 0.0, 0.0, 0.0, 0.0), DAYS[2], Close2, Err(NoChange::BadValue));
+    check_session(stock(&[10.0, 11.0, 12.0]).without(DAYS[2]), DAYS[3], PreMarket, Err(NoChange::Suspended));
+    check_session(stock(&[10.0, f64::NAN]), DAYS[2], PreMarket, Err(NoChange::BadValue));
+    check_session(stock(&[10.0]), DAYS[1], PreMarket, Err(NoChange::InsufficientHistory));
+    check_session(stock(&[10.0, 11.0]).minutes(DAYS[2], &[f64::NAN; 48]), DAYS[2], Close2, Err(NoChange::BadValue));
+    // No 5-minute bars at all: nothing can tell a suspension.
+    check_session(stock(&[10.0, 11.0]), DAYS[2], Close2, Err(NoChange::SourceMissing));
 }

@@ -4,7 +4,8 @@ use crate::money::units;
 use proptest::prelude::*;
 use rust_decimal::Decimal;
 use traderharness_market::rules::{
-    BandInput, FeeSchedule, RULES, RuleKind, TICK, band, ex_reference, fee_rates, fees, lot_rule, max_order, table,
+    BandInput, ExDays, ExReference, FeeSchedule, RULES, RuleKind, TICK, band, ex_reference, fee_rates, fees, lot_rule, max_order,
+    table,
 };
 use traderharness_market::store::ExEvent;
 use traderharness_market::testing::{SmallMarket, SmallStock, code, day};
@@ -168,32 +169,53 @@ fn event(bonus: f64, transfer: f64, cash: f64, rights: f64, rights_price: f64) -
     ExEvent { code: code("600000"), announced: None, ex_date: Some(at), bonus, transfer, cash, rights, rights_price }
 }
 
-fn check_reference(close: i64, events: &[ExEvent], expected: Result<i64, BandFault>) {
-    assert_eq!(ex_reference(Price(close), events.iter()), expected.map(Price));
+fn check_reference(close: i64, events: &[ExEvent], expected: i64) {
+    assert_eq!(ex_reference(Price(close), events), ExReference { price: Price(expected), is_doubtful: false });
 }
 
 #[test]
 fn ex_references_are_exact() {
     // 10.00 - 0.30 = 9.70
-    check_reference(100_000, &[event(0.0, 0.0, 3.0, 0.0, 0.0)], Ok(97_000));
+    check_reference(100_000, &[event(0.0, 0.0, 3.0, 0.0, 0.0)], 97_000);
     // (20.00 - 0.10) / 1.5 = 13.2667
-    check_reference(200_000, &[event(2.0, 3.0, 1.0, 0.0, f64::NAN)], Ok(132_700));
+    check_reference(200_000, &[event(2.0, 3.0, 1.0, 0.0, f64::NAN)], 132_700);
     // (10.00 + 6.00 x 0.3) / 1.3 = 9.0769
-    check_reference(100_000, &[event(0.0, 0.0, 0.0, 3.0, 6.0)], Ok(90_800));
+    check_reference(100_000, &[event(0.0, 0.0, 0.0, 3.0, 6.0)], 90_800);
     // 12.615 rounds half-up: 13.00 - 0.385
-    check_reference(130_000, &[event(0.0, 0.0, 3.85, 0.0, 0.0)], Ok(126_200));
+    check_reference(130_000, &[event(0.0, 0.0, 3.85, 0.0, 0.0)], 126_200);
     // two events of one day are one: (10.00 - 0.2) / 1.1 = 8.909
-    check_reference(100_000, &[event(0.0, 0.0, 2.0, 0.0, 0.0), event(1.0, 0.0, 0.0, 0.0, 0.0)], Ok(89_100));
-    check_reference(100_000, &[], Ok(100_000));
+    check_reference(100_000, &[event(0.0, 0.0, 2.0, 0.0, 0.0), event(1.0, 0.0, 0.0, 0.0, 0.0)], 89_100);
+    // two offers of one day, each at its own price: (10.00 + 0.2 x 5.00 + 0.1 x 8.00) / 1.3 = 9.0769
+    check_reference(100_000, &[event(0.0, 0.0, 0.0, 2.0, 5.0), event(0.0, 0.0, 0.0, 1.0, 8.0)], 90_800);
+    // two ex-dates in one suspension follow each other: 10.00 / 2 = 5.00, then 5.00 - 1.00; added up they would give 4.50
+    let later = |e: ExEvent| ExEvent { ex_date: Some(day("2024-03-15")), ..e };
+    check_reference(100_000, &[event(0.0, 10.0, 0.0, 0.0, 0.0), later(event(0.0, 0.0, 10.0, 0.0, 0.0))], 40_000);
+    // a dividend is not lost for want of a column of rights
+    check_reference(100_000, &[event(0.0, 0.0, 3.0, f64::NAN, f64::NAN)], 97_000);
+    // a large ratio is one: 10.00 / 201
+    check_reference(100_000, &[event(0.0, 2_000.0, 0.0, 0.0, 0.0)], 500);
+    check_reference(100_000, &[], 100_000);
+}
+
+#[test]
+fn an_unusable_event_is_left_out_and_the_others_of_its_day_count() {
     for bad in [
-        event(f64::NAN, 0.0, 0.0, 0.0, 0.0),
-        event(-1.0, 0.0, 0.0, 0.0, 0.0),
-        event(0.0, 0.0, 1_000.0, 0.0, 0.0),
+        event(f64::NAN, 0.0, 1.0, 0.0, 0.0),
+        event(-1.0, 0.0, 1.0, 0.0, 0.0),
         event(0.0, 0.0, f64::INFINITY, 0.0, 0.0),
+        event(2e6, 0.0, 0.0, 0.0, 0.0),
         event(0.0, 0.0, 0.0, 1.0, 1e14),
+        event(0.0, 0.0, 0.0, 1.0, f64::NAN),
     ] {
-        check_reference(100_000, &[bad], Err(BandFault::BadExEvent));
+        let good = event(0.0, 0.0, 3.0, 0.0, 0.0);
+        let both = [bad, good];
+        assert_eq!(ex_reference(Price(100_000), &both), ExReference { price: Price(97_000), is_doubtful: true });
+        let days = ExDays::of(&both);
+        assert_eq!((days.days.len(), days.faulty), (1, vec![day("2024-03-14")]));
     }
+    // Nothing would be left of the price.
+    let all = ex_reference(Price(100_000), &[event(0.0, 0.0, 1_000.0, 0.0, 0.0)]);
+    assert_eq!((all.price, all.certain()), (Price(100_000), None));
 }
 
 fn band_of(market: &SmallMarket, date: &str, point: DecisionPoint) -> Result<Band, BandFault> {
@@ -234,7 +256,8 @@ fn a_missing_reference_is_a_fault_and_never_no_limit() {
     let nan = week(SmallStock::new("600519").closes(&[f64::NAN; 2]));
     assert_eq!(band_of(&nan, "2024-03-06", DecisionPoint::Open1), Err(BandFault::NoPreviousClose));
     let bad = week(SmallStock::new("600519").closes(&[10.0; 4]).ex_event("2024-03-08", 0.0, f64::NAN, 0.0, 0.0, 0.0));
-    assert_eq!(band_of(&bad, "2024-03-08", DecisionPoint::Open1), Err(BandFault::BadExEvent));
+    // The account leaves such a row out, and so does the band.
+    assert_eq!(band_of(&bad, "2024-03-08", DecisionPoint::Open1).map(shown), Ok("11.00 9.00".to_owned()));
     let old = SmallMarket::new("2023-03-06", 10)
         .stock(SmallStock::new("600519").listed("2023-03-08").closes(&[]).bar("2023-03-08", [10.0; 6]));
     assert_eq!(band_of(&old, "2023-03-08", DecisionPoint::Open1), Err(BandFault::NoIssuePrice));
@@ -292,7 +315,7 @@ proptest! {
         let exact = (Decimal::new(cents, 2) - per_share(cash) + Decimal::new(rights_cents, 2) * per_share(rights))
             / (Decimal::ONE + per_share(bonus) + per_share(transfer) + per_share(rights));
         let expected = units(exact, 2, Rounding::HalfUp);
-        let got = ex_reference(Price(cents * 100), std::iter::once(&e));
-        prop_assert_eq!(got, if expected > 0 { Ok(Price(expected * 100)) } else { Err(BandFault::BadExEvent) });
+        let got = ex_reference(Price(cents * 100), &[e]).certain();
+        prop_assert_eq!(got, (expected > 0).then_some(Price(expected * 100)));
     }
 }

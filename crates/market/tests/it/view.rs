@@ -130,8 +130,15 @@ fn no_function_of_a_view_yields_a_value_after_the_clock() {
         );
         assert_eq!(view.reference_close(A), Ok(Price(100_000)));
         assert!(view.change(A, 1).is_ok_and(|c| c.0.abs() < 1.0));
-        assert!(view.adjusted_closes(A, 99).iter().all(|c| *c < POISON));
-        assert!(view.last_closes().iter().flatten().all(|c| *c < POISON));
+        assert!(view.session_change_pct(A).is_ok_and(|c| c.abs() < 100.0));
+        assert_eq!(view.close_before(A, day("2099-01-01")), Some((day("2024-03-07"), Price(100_000))));
+        assert_eq!(
+            (
+                view.ex_days(A, day("2000-01-03")).days.len(),
+                view.ex_dates(A).between(day("2000-01-03"), day("2099-01-01")).count()
+            ),
+            (1, 1)
+        );
         assert!(view.band(A).is_ok());
     }
 }

@@ -144,7 +144,7 @@ fn shown_entry(view: &View<'_>, account: &Account, entry: &WatchEntry, gaps: &mu
     let found = view.find(entry.code);
     let mark = found.ok_or(Reason::SourceMissing).and_then(|sec| Ok((sec, quote::mark(view, sec)?)));
     let change_pct = match &mark {
-        Ok((sec, mark)) => quote::change_pct(view, *sec, mark).map_err(|reason| gaps.push(("change_pct", reason))).ok(),
+        Ok((sec, _)) => quote::change_pct(view, *sec).map_err(|reason| gaps.push(("change_pct", reason))).ok(),
         Err(reason) => {
             gaps.extend(["price", "close", "price_source", "price_time", "change_pct"].map(|field| (field, *reason)));
             None

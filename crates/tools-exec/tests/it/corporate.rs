@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 use traderharness_market::DecisionPoint::{Close2, Open1, PreMarket};
-use traderharness_market::testing::SmallMarket;
-use traderharness_market::{Cash, Price, PriceBasis, Shares};
+use traderharness_market::testing::{SmallMarket, SmallStock, code, day};
+use traderharness_market::{Band, Cash, Price, PriceBasis, Shares};
 use traderharness_tools_exec::valuation::MarkSource;
 
 /// 1,000 shares at 10.00, then an ex-date on `TODAY`; the value of cash and shares before and after must agree.
@@ -93,4 +93,54 @@ fn events_with_unusable_figures_do_nothing() {
         let account = holding(&world, PLAIN, 100);
         assert_eq!(account.ledger().positions()[0].total, Shares(100), "{bad}");
     }
+}
+
+/// The account, its valuation and the price band of an ex-date read the same events: `price` is the ex-right price of a holding
+/// bought at 10.00, `paid` what came in for 1,000 shares in fen, `band` today's limits.
+fn check_alike(events: &[[f64; 5]], price: i64, shares: i64, paid: i64, band: &str) {
+    let with = |stock: SmallStock, e: &[f64; 5]| stock.ex_event(TODAY, e[0], e[1], e[2], e[3], e[4]);
+    let world = World::of(&SmallMarket::new(DAYS[0], 10).stock(events.iter().fold(flat(PLAIN, 10.0), with)));
+    let mut account = rich();
+    place(buy(PLAIN, 1_000), &world.view("2024-03-07", Open1), &mut account, &free()).unwrap();
+    let cash = account.cash();
+    let view = world.view(TODAY, PreMarket);
+    account.start_day(&view).unwrap();
+    let position = &account.valuation(&view).positions[0];
+    assert_eq!(
+        (position.mark.price, position.shares, account.cash().0 - cash.0),
+        (Price(price), Shares(shares), paid),
+        "{events:?}"
+    );
+    let Ok(Band::Limits { up, down, .. }) = view.band(view.find(code(PLAIN)).unwrap()) else { panic!("no limits: {events:?}") };
+    assert_eq!(format!("{up} {down}"), band, "{events:?}");
+}
+
+#[test]
+fn the_account_and_the_band_read_an_ex_date_alike() {
+    // 2,000 new shares per 10, and 3.00 CNY: (10.00 - 0.30) / 201 = 0.04826; 201,000 shares; reference 0.05
+    check_alike(&[[2_000.0, 0.0, 3.0, 0.0, 0.0]], 483, 201_000, 30_000, "0.06 0.05");
+    // Two offers of one day, each at its own price: (10.00 + 0.2 x 5.00 + 0.1 x 8.00) / 1.3 = 9.07692; reference 9.08
+    check_alike(&[[0.0, 0.0, 0.0, 2.0, 5.0], [0.0, 0.0, 0.0, 1.0, 8.0]], 90_769, 1_000, 0, "9.99 8.17");
+    // A row with an unusable figure is left out as a whole, the other row of the day counts: 10.00 - 0.25; reference 9.75
+    for bad in [f64::NAN, f64::INFINITY, -1.0, 1e12] {
+        check_alike(&[[5.0, 0.0, bad, 0.0, 0.0], [0.0, 0.0, 2.5, 0.0, 0.0]], 97_500, 1_000, 25_000, "10.73 8.78");
+    }
+    // An offer without a price, and a dividend that would leave nothing of the close, are no events either.
+    check_alike(&[[0.0, 0.0, 0.0, 3.0, f64::NAN]], 100_000, 1_000, 0, "11.00 9.00");
+    check_alike(&[[0.0, 0.0, 100.0, 0.0, 0.0]], 100_000, 1_000, 0, "11.00 9.00");
+    // Missing rights do not hide a dividend.
+    check_alike(&[[0.0, 0.0, 2.5, f64::NAN, f64::NAN]], 97_500, 1_000, 25_000, "10.73 8.78");
+}
+
+#[test]
+fn an_event_that_was_left_out_can_be_named() {
+    let stock = flat(PLAIN, 10.0)
+        .ex_event("2024-03-06", 0.0, 0.0, 1.0, 0.0, 0.0)
+        .ex_event("2024-03-07", -1.0, 0.0, 0.0, 0.0, 0.0)
+        .ex_event(TODAY, 0.0, 0.0, 500.0, 0.0, 0.0);
+    let world = World::of(&SmallMarket::new(DAYS[0], 10).stock(stock));
+    let view = world.view(TODAY, PreMarket);
+    let found = view.ex_days(view.find(code(PLAIN)).unwrap(), day(DAYS[0]));
+    assert_eq!(found.days.iter().map(|(day, _)| *day).collect::<Vec<_>>(), [day("2024-03-06")]);
+    assert_eq!(found.faulty, [day("2024-03-07"), day(TODAY)]);
 }

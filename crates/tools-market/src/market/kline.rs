@@ -1,6 +1,6 @@
 //! `get_kline`: daily bars of one security before today.
 
-use crate::adjust::{Adjust, ExDates, Factor};
+use crate::adjust::reason;
 use crate::number::{Gaps, PERCENT, PRICE, Seen, change_pct, rounded, seen_price, seen_size};
 use crate::{MarketCtx, MarketTools, lookup, page};
 use schemars::JsonSchema;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use traderharness_contract::{
     AsOf, DayField, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, Tool, ToolFailure, ToolSpec,
 };
+use traderharness_market::view::{Adjust, ExDates, Factor, NoChange};
 use traderharness_market::{Bars, Day, PriceBasis, View};
 
 /// The tool.
@@ -264,7 +265,7 @@ impl Tool for GetKline {
                 "Use a smaller end_offset; for a security listed today use get_stock_price.",
             ));
         }
-        let ex = ExDates::of(view, sec);
+        let ex = view.ex_dates(sec);
         let start = end.saturating_sub(args.days as usize);
         let series = Series {
             bars: daily.slice(0..end),
@@ -273,7 +274,7 @@ impl Tool for GetKline {
                 Applied::TotalReturn => Some(ex.factors(&daily, view.today(), Adjust::TotalReturn)),
                 Applied::None | Applied::DatasetForwardAdjusted => None,
             },
-            ex: &ex,
+            ex,
         };
         let range = daily.slice(start..end);
         let mut gaps = Gaps::default();
@@ -386,21 +387,34 @@ fn no_bars(view: &View<'_>, range: &Bars<'_>, until: Option<Day>) -> Vec<NoBars>
 }
 
 /// The bars of a security up to the end of the range, with their factors.
-struct Series<'a, 'b> {
+struct Series<'a> {
     bars: Bars<'a>,
-    factors: Option<Vec<Seen<Factor>>>,
-    ex: &'b ExDates<'a>,
+    factors: Option<Vec<Result<Factor, NoChange>>>,
+    ex: ExDates<'a>,
 }
 
-impl Series<'_, '_> {
+impl Series<'_> {
     fn price(&self, column: &[f64], i: usize) -> Seen<f64> {
         let price = seen_price(column[i])?;
-        self.factors.as_ref().map_or(Ok(price), |f| f[i].map(|f| price * f.price))
+        self.factors.as_ref().map_or(Ok(price), |f| f[i].map(|f| price * f.price).map_err(reason))
     }
 
     fn volume(&self, i: usize) -> Seen<f64> {
         let volume = seen_size(self.bars.volume[i])?;
-        self.factors.as_ref().map_or(Ok(volume), |f| f[i].map(|f| volume * f.shares))
+        self.factors.as_ref().map_or(Ok(volume), |f| f[i].map(|f| volume * f.shares).map_err(reason))
+    }
+
+    /// Change in percent from the bar before, over the ex-dates between the two.
+    fn change(&self, i: usize) -> Seen<f64> {
+        let (close, day) = (self.bars.close, self.bars.day);
+        let before = i.checked_sub(1).ok_or(Reason::InsufficientHistory)?;
+        let base = seen_price(close[before])?;
+        let base = if self.ex.between(day[before], day[i]).next().is_some() {
+            self.ex.reference(base, day[before], day[i]).map_err(reason)?.to_f64()
+        } else {
+            base
+        };
+        change_pct(seen_price(close[i]), Ok(base))
     }
 
     fn row(&self, i: usize, fields: &[Field], name: &dyn Fn(&str) -> String, gaps: &mut Gaps) -> Row {
@@ -425,7 +439,7 @@ impl Series<'_, '_> {
                 Field::Low => row.low = number("low", self.price(self.bars.low, i), PRICE),
                 Field::Close => row.close = number("close", self.price(self.bars.close, i), PRICE),
                 Field::Amount => row.amount = number("amount", seen_size(self.bars.amount[i]), 2),
-                Field::ChangePct => row.change_pct = number("change_pct", self.ex.change(&self.bars, i), PERCENT),
+                Field::ChangePct => row.change_pct = number("change_pct", self.change(i), PERCENT),
                 Field::Volume => {}
             }
         }

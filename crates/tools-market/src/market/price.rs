@@ -1,7 +1,7 @@
 //! `get_stock_price`: the last visible price of one security and what is known of today.
 
-use crate::adjust::{ChangeBasis, ExDates, change_basis};
-use crate::number::{Gaps, PERCENT, PRICE, Seen, change_pct, seen_price, seen_size};
+use crate::adjust::{ChangeBasis, change_basis, reason};
+use crate::number::{Gaps, PERCENT, PRICE, Seen, seen_price, seen_size};
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,32 +114,18 @@ impl Tool for GetStockPrice {
         let intraday = mark.source == PriceSource::VisibleFiveMinuteClose;
         let daily = view.daily(sec);
         // Bars of the day the price is from: today's visible ones, or the one daily bar.
-        let (of_day, before) = if intraday {
-            (view.minutes_today(sec), daily)
+        let of_day = if intraday {
+            view.minutes_today(sec)
         } else {
             let at = daily.day.partition_point(|d| *d < mark.day);
-            (daily.slice(at..(at + 1).min(daily.len())), daily.slice(0..at))
+            daily.slice(at..(at + 1).min(daily.len()))
         };
-        let previous = (0..before.len()).rev().find(|i| seen_price(before.close[*i]).is_ok());
-        let ex = ExDates::of(view, sec);
-        let previous_close = previous.map(|i| before.close[i]).ok_or(Reason::InsufficientHistory);
-        let reference =
-            previous.map_or(Err(Reason::InsufficientHistory), |i| ex.reference(before.close[i], before.day[i], mark.day));
-        let reference = reference.map(Price::to_f64);
+        let previous_close = view.close_before(sec, mark.day).ok_or(Reason::InsufficientHistory).map(|(_, close)| close.to_f64());
+        let reference = view.reference_before(sec, mark.day).map(Price::to_f64).map_err(reason);
+        let change = view.session_change_pct(sec).map_err(reason);
         let in_window = view.clock().point.visible_until().is_some();
         let suspended = view.suspended_today(sec);
         let price = mark.price.to_f64();
-        // The newest session is today inside a window, the previous trading day before the open (engine E2.7).
-        let newest = if in_window { Some(view.today()) } else { view.previous_day() };
-        let change = if Some(mark.day) == newest {
-            change_pct(Ok(price), reference)
-        } else if newest.is_some_and(|day| day < view.today() && daily.last().is_some_and(|b| b.day == day)) {
-            Err(Reason::BadValue) // there is a bar, but it has no usable close
-        } else if in_window && suspended.is_none() {
-            Err(Reason::SourceMissing) // the dataset has no bars that could tell
-        } else {
-            Err(Reason::Suspended)
-        };
         let mut gaps = Gaps::default();
         if in_window && suspended.is_none() {
             gaps.note("suspended", Reason::SourceMissing);
@@ -192,7 +178,6 @@ impl Tool for GetStockPrice {
 pub(crate) fn no_band(fault: BandFault) -> Reason {
     match fault {
         BandFault::NoPreviousClose => Reason::InsufficientHistory,
-        BandFault::BadExEvent => Reason::BadValue,
         _ => Reason::SourceMissing,
     }
 }

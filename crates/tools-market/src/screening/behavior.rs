@@ -2,9 +2,9 @@
 //! describe bars; nothing here knows an intention. Computed over the last 120 sessions before today, with prices and volumes on one
 //! footing across ex-dates (engine E2.8), once per clock.
 
-use crate::adjust::{Adjust, ExDates};
 use crate::features::volume_5_to_20;
 use crate::number::{PERCENT, RATIO, rounded};
+use traderharness_market::view::Adjust;
 use traderharness_market::{Bars, SecId, View};
 
 /// Sessions looked at.
@@ -129,7 +129,7 @@ impl<'w> Window<'w> {
             return None;
         }
         let usable = |i: usize| is_usable(bars.high[i], bars.low[i], bars.close[i], bars.volume[i]);
-        let ex = ExDates::of(view, sec);
+        let ex = view.ex_dates(sec);
         let plain = ex.is_empty() || ex.between(bars.day[0], bars.day[n - 1]).next().is_none();
         // Nearly every stock: the columns are used where they lie.
         if plain && (0..n).fold(true, |all, i| all & usable(i)) {
