@@ -12,6 +12,15 @@ pub const FIRST: &str = "2024-01-02";
 pub const CODES: [&str; 12] =
     ["600001", "600002", "601003", "603004", "000005", "002006", "300007", "300008", "688009", "688010", "830011", "000012"];
 
+/// Securities whose first bar is one of the last days of the fixture: on the last but one, and on the last.
+pub const LATER: [&str; 2] = ["301001", "603999"];
+/// Their names, and the industry that no other security has.
+pub const LATER_NAMES: [&str; 2] = ["Harbour Turbines", "Northgate Kilns"];
+/// What the announcements of [`RENAMED`] print as its name on the last day alone. A news item of an earlier day holds it.
+pub const LATER_NAME: &str = "Meridian Foundry";
+/// The security that gets [`LATER_NAME`].
+pub const RENAMED: &str = "600002";
+
 /// Trading days of the fixture.
 pub fn days() -> Vec<Day> {
     SmallMarket::new(FIRST, SESSIONS).build_days()
@@ -90,7 +99,38 @@ pub fn parts() -> StoreParts {
             market = market.news(&format!("{date} {time}"), &format!("{title} {k}"), &format!("{title}: details of item {k}."));
         }
     }
-    market.parts()
+    for (n, code) in LATER.iter().enumerate() {
+        let first = SESSIONS - 2 + n;
+        let mut stock =
+            SmallStock::new(code).name(LATER_NAMES[n]).industry("Harbours-Docks").listed(&calendar[first].to_string());
+        for (k, date) in calendar[first..].iter().enumerate() {
+            let date = date.to_string();
+            let price = 20.0 + k as f64;
+            stock = stock.bar(&date, [price, price, price, price, 500_000.0, 500_000.0 * price]).minutes(&date, &[price; 48]);
+            stock = stock.valuation(&date, [30.0, 3.0, 4.0, 5.0], false);
+        }
+        // Texts and reports come before the first bar.
+        stock = stock
+            .announcement(&format!("{} 18:00", text_day(6)), "Prospectus")
+            .fundamental(report(&format!("{} 15:00", text_day(40)), "2024-03-31"))
+            .segment(segment(&format!("{} 15:00", text_day(40)), "Kilns"))
+            .ex_event(&text_day(1), 1.0, 0.0, 1.0, 0.0, 0.0);
+        market = market.stock(stock);
+        let title = format!("{} ({code}) sets its price", LATER_NAMES[n]);
+        market = market.news(&format!("{} 19:0{n}", text_day(3)), &title, "Books are closed.");
+    }
+    market = market.news(&format!("{} 19:10", text_day(3)), &format!("{LATER_NAME} visits a works"), "A visit.");
+    market = market.news(&format!("{} 19:20", text_day(3)), "Quanfeng Works 1 (600002) hires", "A works hires.");
+    let mut parts = market.parts();
+    let last_day = calendar[SESSIONS - 1];
+    let renamed = |code: traderharness_market::Code| code.as_str() == RENAMED;
+    for row in parts.announcements.iter_mut().flatten().filter(|r| renamed(r.code) && r.time.day() == last_day) {
+        LATER_NAME.clone_into(&mut row.name);
+    }
+    for event in parts.ex_events.iter_mut().flatten() {
+        event.announced = event.ex_date.map(|day| day.plus(-20));
+    }
+    parts
 }
 
 fn report(visible_from: &str, period: &str) -> FundamentalRow {

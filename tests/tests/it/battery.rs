@@ -1,4 +1,4 @@
-//! Calls that exercise every tool: its own example on every security, and the edges of its arguments.
+//! Calls that exercise every tool: its own example on every listed security, and the edges of its arguments.
 
 use serde_json::{Value, json};
 use traderharness_harness::{RawArguments, Session};
@@ -11,7 +11,11 @@ pub(crate) fn run(session: &mut Session) -> Vec<(String, String)> {
         .map(|t| (t.bound.spec().name.to_owned(), t.definition.example().clone()))
         .filter(|(name, _)| !["complete_phase", "finish_day", "execute_code"].contains(&name.as_str()))
         .collect();
-    let codes: Vec<String> = session.mask().in_visible_order().iter().map(|sec| session.mask().code(*sec).to_owned()).collect();
+    let codes: Vec<String> = {
+        let (view, mask) = (session.view(), session.mask());
+        let listed = mask.in_visible_order().iter().filter(|sec| view.is_listed(**sec));
+        listed.map(|sec| mask.code(*sec).to_owned()).collect()
+    };
     let mut seen = Vec::new();
     for (tool, example) in &tools {
         if example.get("stock_code").is_some() {
@@ -40,6 +44,18 @@ pub(crate) fn run(session: &mut Session) -> Vec<(String, String)> {
         if tools.iter().any(|(name, _)| name == tool) {
             call(session, tool, &args, &mut seen);
         }
+    }
+    seen
+}
+
+/// The example of every tool that takes a code, asked for `code`.
+pub(crate) fn ask(session: &mut Session, code: &str) -> Vec<(String, String)> {
+    let tools: Vec<(String, Value)> =
+        session.offered().map(|t| (t.bound.spec().name.to_owned(), t.definition.example().clone())).collect();
+    let mut seen = Vec::new();
+    for (tool, mut args) in tools.into_iter().filter(|(_, example)| example.get("stock_code").is_some()) {
+        args["stock_code"] = json!(code);
+        call(session, &tool, &args, &mut seen);
     }
     seen
 }
