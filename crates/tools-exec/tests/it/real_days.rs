@@ -1,10 +1,8 @@
 //! Real limit days of 2025: at close_2 the order path takes and refuses what the exchange would (issue 4, real acceptance).
 
 use crate::fixture::*;
-use rust_decimal::Decimal;
 use std::fmt::Write as _;
 use std::path::Path;
-use traderharness_contract::ErrorCode;
 use traderharness_ingest::{LoadOptions, load, quiet};
 use traderharness_market::DecisionPoint::{Close2, Open1, PreMarket};
 use traderharness_market::{Band, Clock, Mask, MaskConfig, Store, View};
@@ -98,70 +96,6 @@ fn a_position_held_over_the_real_window_reconciles_every_day() {
     let cost: i64 = account.ledger().positions().iter().map(|p| p.cost.0 + p.buy_fees.0).sum();
     let change = account.equity(&last).0 - account.initial_cash.0;
     assert_eq!(change, account.ledger().realised().0 + open - cost, "realised and open profit are the change of equity");
-}
-
-#[test]
-fn fills_on_the_real_window_equal_the_recorded_ones_of_the_python_implementation() {
-    let Some(store) = real() else { return };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/peer/real-2025.jsonl");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: the recorded calls are not here");
-        return;
-    };
-    let mask = Mask::new(&store, MaskConfig::default());
-    let mut account = rich();
-    let (mut filled, mut refused) = (0, 0);
-    // They buy 100 shares on STAR, where the smallest order is 200: those positions are theirs alone, and so is the cash in them.
-    let mut theirs_alone: Vec<String> = vec![];
-    let mut their_cash = Decimal::ZERO;
-    for line in text.lines() {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        if record["tool"] != "place_order" {
-            continue;
-        }
-        let day = traderharness_market::Day::parse(record["date"].as_str().unwrap()).unwrap();
-        let point = traderharness_market::DecisionPoint::parse(record["point"].as_str().unwrap()).unwrap();
-        let view = View::new(&store, Clock { day, point }, &mask);
-        account.start_day(&view).unwrap();
-        let (theirs, args) = (&record["result"], &record["args"]);
-        let money = |value: &serde_json::Value| value.to_string().parse::<Decimal>().unwrap();
-        // Their account has no card limits but trades a security once a day.
-        let limits = CardLimits { once_per_day: true, ..free() };
-        match call("place_order", args.clone(), view, &mut account, &limits, &mut Control::default()) {
-            Ok(ours) => {
-                for field in ["action", "stock_code", "price", "quantity", "total_cost", "net_income"] {
-                    assert_eq!(ours.get(field), theirs.get(field), "{field} of {line}");
-                }
-                assert_eq!(money(&ours["remaining_cash"]) + their_cash, money(&theirs["remaining_cash"]), "{line}");
-                let mut held = theirs["portfolio_after"]["positions"].as_array().unwrap().clone();
-                held.retain(|p| !theirs_alone.iter().any(|code| p["code"] == code.as_str()));
-                assert_eq!(ours["portfolio_after"]["positions"].as_array().unwrap(), &held, "{line}");
-                // b33: their profit leaves the buy fees out
-                if let Some(pnl) = theirs.get("pnl") {
-                    assert_eq!(money(&ours["pnl_gross"]) - money(&ours["fees"]["total"]), money(pnl), "{line}");
-                }
-                filled += 1;
-            }
-            Err(failure) if theirs["success"] == true => {
-                let code = args["stock_code"].as_str().unwrap();
-                assert!(code.starts_with("688"), "{line}: {}", failure.message);
-                if args["action"] == "buy" {
-                    assert_eq!(failure.code, ErrorCode::InvalidLot);
-                    theirs_alone.push(code.to_owned());
-                    their_cash -= money(&theirs["total_cost"]);
-                } else {
-                    assert_eq!(failure.code, ErrorCode::PositionNotHeld);
-                    their_cash += money(&theirs["net_income"]);
-                }
-            }
-            Err(failure) => {
-                assert_eq!(Some(failure.code.legacy()), theirs["error_code"].as_str(), "{line}");
-                refused += 1;
-            }
-        }
-    }
-    println!("equal fills {filled}, equal refusals {refused}, STAR lots of theirs {}", theirs_alone.len());
-    assert_eq!(filled + refused + 2 * theirs_alone.len(), 80);
 }
 
 #[test]

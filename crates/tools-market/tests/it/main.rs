@@ -1,12 +1,9 @@
 //! Behaviour tests of the read tools, through the same definitions and handlers that a dispatcher holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a wrong fixture must stop its test at once")]
-#![allow(clippy::print_stdout, reason = "a skipped test says so, and a differential one prints its counts")]
 
 mod bars;
 mod call;
 mod fundamentals;
-mod peer_market;
-mod peer_text;
 mod text;
 mod text_masked;
 mod whole_market;
