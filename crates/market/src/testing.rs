@@ -1,5 +1,9 @@
 //! Small hand-made markets for tests of every crate. Must never be reached from a run: a fixture that is wrong stops with a panic.
 //!
+//! No cargo feature hides it. The fixtures of the workspace-level tests are a library that needs it, so a build of the whole workspace,
+//! with its one set of features, would switch the feature on for every crate. What keeps it out of a run is that no product code
+//! names it.
+//!
 //! ```
 //! use traderharness_market::testing::{SmallMarket, SmallStock};
 //! let store = SmallMarket::new("2024-03-04", 5) // five weekdays from a Monday
