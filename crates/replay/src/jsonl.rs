@@ -178,7 +178,7 @@ pub(crate) fn sync_folder(path: &Path) {
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
     let meta = std::fs::metadata(path).map_err(RecordingError::io("read", path))?;
     if !meta.is_file() {
-        let what = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
+        let what = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         return Err(RecordingError::Io { action: "read", path: path.to_owned(), source: what });
     }
     std::fs::read(path).map_err(RecordingError::io("read", path))
