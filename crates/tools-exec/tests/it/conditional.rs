@@ -371,3 +371,28 @@ fn a_condition_fills_through_the_one_order_path() {
     let again = place(buy(PLAIN, 100), &world.view(TODAY, Open1), &mut account, &limits).unwrap_err();
     assert_eq!(again.code(), ErrorCode::AlreadyTradedToday);
 }
+
+#[test]
+fn conditions_and_orders_share_the_volume_of_a_bar() {
+    // engine E3.4: 10 % of the 10,000 shares of the 09:50 bar, which is also the bar an order of open_1 fills at
+    let world = steps(&[(3, 9.9)]);
+    let limits = CardLimits { participation_basis_points: Some(1_000), ..free() };
+    let mut account = rich();
+    for quantity in [600, 500, 100] {
+        manage(&world, create("buy", PLAIN, quantity, "price_lte", 9.9), TODAY, PreMarket, &mut account).unwrap();
+    }
+    let view = world.view(TODAY, Open1);
+    let outcomes = evaluate(&view, &mut account, &limits);
+    let left: Vec<_> =
+        outcomes.iter().map(|o| o.result.as_ref().map(|f| f.liquidity_left.unwrap().0).map_err(|r| r.code())).collect();
+    assert_eq!(left, [Ok(400), Err(ErrorCode::NoLiquidity), Ok(300)]);
+    let refusal = place(buy(PLAIN, 400), &view, &mut account, &limits).unwrap_err();
+    assert_eq!((refusal.code(), refusal.max_quantity()), (ErrorCode::NoLiquidity, Some(Shares(300))));
+    let fill = place(buy(PLAIN, 300), &view, &mut account, &limits).unwrap();
+    assert_eq!(
+        (fill.bar_end.to_string(), fill.bar_volume, fill.liquidity_left),
+        ("09:50".to_owned(), Shares(10_000), Some(Shares(0)))
+    );
+    assert_eq!(account.fills().iter().map(|f| f.shares.0).sum::<i64>(), 1_000);
+    account.check_invariants().unwrap();
+}

@@ -6,6 +6,7 @@ use traderharness_contract::{ErrorCode, ToolFailure};
 use traderharness_market::DecisionPoint::{self, Open1, Open2, PreMarket};
 use traderharness_market::testing::SmallMarket;
 use traderharness_market::{Price, Shares};
+use traderharness_tools_exec::decision_card::{CardRefusal, DecisionCard};
 use traderharness_tools_exec::{Account, CardLimits, Control, evaluate};
 
 fn planned() -> CardLimits {
@@ -225,6 +226,73 @@ fn each_statement_of_the_card_must_support_the_trade() {
         let changes: Vec<_> = changes.into_iter().map(|(f, v)| (f, json!(v))).collect();
         let args = with(with(order(), &[("decision_card", card())]), &changes);
         send(&World::full(), args, &carded(), TODAY, Open1, &mut seen()).unwrap();
+    }
+}
+
+#[test]
+fn the_table_of_statements_is_the_documented_one() {
+    // engine E11.3, every combination
+    let account = seen();
+    let passes = |changes: &[(&str, &str)]| {
+        let mut value = card();
+        for (field, word) in changes {
+            value[*field] = json!(word);
+        }
+        let card: DecisionCard = serde_json::from_value(value).unwrap();
+        match card.check(code(PLAIN), &account.evidence) {
+            Ok(()) => true,
+            Err(CardRefusal::Semantic { field, accepted, .. }) => {
+                assert!(!accepted.is_empty() && changes.iter().any(|(f, _)| *f == field), "{field} of {changes:?}");
+                false
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let setups = ["low_base_ignition", "trend_continuation", "leader_pullback"];
+    let sectors =
+        ["emerging_leading", "confirmed_leading", "emerging_repricing", "confirmed_repricing", "single_stock_only", "unclear"];
+    let roles = ["emerging_leader", "true_leader", "rotation_core", "follower", "unclear"];
+    let mut accepted = Vec::new();
+    for mode in ["leader_attack", "high_low_rotation"] {
+        for setup in setups {
+            for sector in sectors {
+                for role in roles {
+                    let words = [("mode", mode), ("entry_setup", setup), ("sector_state", sector), ("candidate_role", role)];
+                    if passes(&words) {
+                        accepted.push(format!("{mode} {setup} {sector} {role}"));
+                    }
+                }
+            }
+        }
+    }
+    let expected = [
+        "leader_attack low_base_ignition emerging_leading emerging_leader",
+        "leader_attack low_base_ignition emerging_leading true_leader",
+        "leader_attack low_base_ignition confirmed_leading emerging_leader",
+        "leader_attack low_base_ignition confirmed_leading true_leader",
+        "leader_attack trend_continuation confirmed_leading emerging_leader",
+        "leader_attack trend_continuation confirmed_leading true_leader",
+        "leader_attack leader_pullback confirmed_leading emerging_leader",
+        "leader_attack leader_pullback confirmed_leading true_leader",
+        "high_low_rotation low_base_ignition emerging_repricing rotation_core",
+        "high_low_rotation low_base_ignition confirmed_repricing rotation_core",
+        "high_low_rotation trend_continuation confirmed_repricing rotation_core",
+    ];
+    assert_eq!(accepted, expected);
+    let alone: [(&str, &[&str], &[&str]); 5] = [
+        ("decision", &["trade"], &["abstain"]),
+        ("extension_assessment", &["acceptable", "managed_extension"], &["overextended", "unclear"]),
+        ("candidate_rank", &["best_expression"], &["weaker_alternative", "unclear"]),
+        ("stronger_candidate_status", &["none_identified"], &["available", "unavailable"]),
+        ("execution_compromise", &["none"], &["weaker_substitute", "unclear"]),
+    ];
+    for (field, good, bad) in alone {
+        assert!(good.iter().all(|word| passes(&[(field, word)])), "{field}");
+        assert!(!bad.iter().any(|word| passes(&[(field, word)])), "{field}");
+    }
+    // The stage of the move is stated and judged by nobody (engine E11.5).
+    for stage in ["startup", "confirmation", "healthy_pullback", "acceleration", "climax", "distribution", "repricing"] {
+        assert!(passes(&[("market_stage", stage)]), "{stage}");
     }
 }
 

@@ -162,6 +162,26 @@ fn a_lock_that_opens_later_trades_later_and_a_lock_that_comes_later_does_not_blo
 }
 
 #[test]
+fn the_limit_check_looks_at_the_price_of_the_fill_and_at_no_other_of_its_bar() {
+    // complaint LA-10: fills are at the close of the bar, so its open, high and low neither lock nor unlock it
+    let opened_locked = [11.0, 11.0, 10.05, 10.1, 10_000.0, 101_000.0];
+    let closed_locked = [10.05, 11.0, 10.05, 11.0, 10_000.0, 110_000.0];
+    let fell_through = [10.0, 10.0, 9.0, 9.5, 10_000.0, 95_000.0];
+    let market = [(PLAIN, opened_locked), (OTHER, closed_locked), (CHEAP, fell_through)]
+        .into_iter()
+        .fold(traderharness_market::testing::SmallMarket::new(DAYS[0], 10), |market, (code, bar)| {
+            market.stock(today_at(code, 10.0, &[10.0; 3]).minute_bar(TODAY, "09:50", bar))
+        });
+    let world = World::of(&market);
+    let view = world.view(TODAY, Open1);
+    assert_eq!(place(buy(PLAIN, 100), &view, &mut rich(), &free()).unwrap().price, Price(101_000));
+    let refusal = place(buy(OTHER, 100), &view, &mut rich(), &free()).unwrap_err();
+    assert_eq!(refusal, Refusal::LimitUpLocked { price: Price(110_000), up: Price(110_000), down: Price(90_000) });
+    let mut account = holding(&world, CHEAP, 100);
+    assert_eq!(place(sell(CHEAP, 0), &view, &mut account, &free()).unwrap().price, Price(95_000));
+}
+
+#[test]
 fn one_fill_per_security_and_day() {
     // engine E3.7; complaint OR-9
     let world = World::full();
