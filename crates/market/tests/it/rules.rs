@@ -57,6 +57,85 @@ fn listing_days_follow_the_rule_of_their_date() {
     check_band(Board::Bse, "2024-03-14", false, Some(2), "13.00 7.00");
 }
 
+/// What a reader of the table expects of a rule on the day before it takes effect and on that day.
+struct Effect {
+    rule: &'static str,
+    from: &'static str,
+    boards: &'static [Board],
+    shown: fn(Board, Day) -> String,
+    before: &'static str,
+    after: &'static str,
+}
+
+#[test]
+fn each_dated_rule_changes_on_its_day_and_not_a_day_earlier() {
+    // issue 4 point 3
+    fn of(board: Board, day: Day, st: bool, session: Option<u32>) -> String {
+        shown(band(BandInput { board, day, st, sessions_since_listing: session, reference: Price(100_000) }))
+    }
+    fn plain(board: Board, day: Day) -> String {
+        of(board, day, false, None)
+    }
+    fn st(board: Board, day: Day) -> String {
+        of(board, day, true, None)
+    }
+    fn first(board: Board, day: Day) -> String {
+        of(board, day, false, Some(1))
+    }
+    fn fifth(board: Board, day: Day) -> String {
+        of(board, day, false, Some(5))
+    }
+    fn largest(board: Board, day: Day) -> String {
+        max_order(board, day).to_string()
+    }
+    fn stamp(board: Board, day: Day) -> String {
+        fees(FeeSchedule::Dated, Side::Sell, board, day, Cash(100_000_000)).stamp_duty.to_string()
+    }
+    fn transfer(board: Board, day: Day) -> String {
+        fees(FeeSchedule::Dated, Side::Buy, board, day, Cash(100_000_000)).transfer.to_string()
+    }
+    const MAIN: &[Board] = &[Board::ShMain, Board::SzMain];
+    const SH_SZ: &[Board] = &[Board::ShMain, Board::SzMain, Board::ChiNext, Board::Star];
+    const CHINEXT: &[Board] = &[Board::ChiNext];
+    const STAR: &[Board] = &[Board::Star];
+    const BSE: &[Board] = &[Board::Bse];
+    let effect = |rule, from, boards, shown, before, after| Effect { rule, from, boards, shown, before, after };
+    let effects = [
+        effect("st_5pct", "1998-04-22", MAIN, st, "11.00 9.00", "10.50 9.50"),
+        effect("main_first_day_44_36", "2014-01-01", MAIN, first, "11.00 9.00", "14.40 6.40"),
+        effect("chinext_first_day_44_36", "2014-01-01", CHINEXT, first, "11.00 9.00", "14.40 6.40"),
+        effect("transfer_0.002pct", "2015-08-01", SH_SZ, transfer, "0.00", "20.00"),
+        effect("bse_transfer_0.0025pct", "2015-08-01", BSE, transfer, "0.00", "25.00"),
+        effect("star_first_5_sessions", "2019-07-22", STAR, fifth, "12.00 8.00", "star_first_5_sessions"),
+        effect("chinext_20pct", "2020-08-24", CHINEXT, plain, "11.00 9.00", "12.00 8.00"),
+        effect("chinext_20pct", "2020-08-24", CHINEXT, st, "10.50 9.50", "12.00 8.00"),
+        effect("chinext_first_5_sessions", "2020-08-24", CHINEXT, first, "14.40 6.40", "chinext_first_5_sessions"),
+        effect("chinext_first_5_sessions", "2020-08-24", CHINEXT, fifth, "11.00 9.00", "chinext_first_5_sessions"),
+        effect("chinext_max_300000", "2020-08-24", CHINEXT, largest, "1000000", "300000"),
+        effect("bse_first_session", "2021-11-15", BSE, first, "13.00 7.00", "bse_first_session"),
+        effect("transfer_0.001pct", "2022-04-29", SH_SZ, transfer, "20.00", "10.00"),
+        effect("transfer_0.001pct", "2022-04-29", BSE, transfer, "25.00", "10.00"),
+        effect("main_first_5_sessions", "2023-04-10", MAIN, first, "14.40 6.40", "main_first_5_sessions"),
+        effect("main_first_5_sessions", "2023-04-10", MAIN, fifth, "11.00 9.00", "main_first_5_sessions"),
+        effect("stamp_0.05pct", "2023-08-28", &Board::ALL, stamp, "1000.00", "500.00"),
+    ];
+    for e in &effects {
+        for board in e.boards {
+            let from = day(e.from);
+            assert_eq!((e.shown)(*board, from.plus(-1)), e.before, "{} on {board:?}, the day before", e.rule);
+            assert_eq!((e.shown)(*board, from), e.after, "{} on {board:?}, the day", e.rule);
+        }
+    }
+    // Nothing that the table dates was left out. These two hold from the first day anyone asks about, and before it the same value
+    // stands in for invented days.
+    for row in RULES.iter().filter(|row| !["main_10pct", "star_20pct"].contains(&row.rule)) {
+        let checked = |e: &&Effect| e.rule == row.rule && Some(day(e.from)) == row.from;
+        assert!(row.from.is_none() || effects.iter().any(|e| checked(&e)), "{} has no test of its day", row.rule);
+        let ends = row.until.map(|last| last.plus(1));
+        assert!(ends.is_none() || effects.iter().any(|e| Some(day(e.from)) == ends), "{} has no test of its end", row.rule);
+    }
+}
+
 #[test]
 fn limits_round_half_up_to_the_tick() {
     // 10.05 x 1.1 = 11.055, x 0.9 = 9.045
