@@ -95,6 +95,62 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     assert!(interrupted * 2 >= rounds, "only {interrupted} of {rounds} runs were cut before their end");
 }
 
+/// The folder of a run that was killed when its trajectory had `kept` bytes: what the answers up to there had written, and no more.
+fn killed_at(whole: &Path, record: &Path, kept: usize) {
+    std::fs::create_dir_all(record.join("private")).unwrap();
+    for file in ["run.json", "private/run.json", "private/mask.key"] {
+        if whole.join(file).exists() {
+            std::fs::copy(whole.join(file), record.join(file)).unwrap();
+        }
+    }
+    let trajectory = std::fs::read(whole.join("trajectory.jsonl")).unwrap();
+    let trajectory = &trajectory[..kept];
+    let answers = String::from_utf8_lossy(trajectory).matches("\"type\":\"model_response\"").count();
+    let cassette = std::fs::read_to_string(whole.join("cassette.jsonl")).unwrap();
+    let calls = cassette.lines().scan(0, |seen, line| {
+        *seen += usize::from(line.contains("\"type\":\"llm_call\""));
+        (*seen <= answers).then(|| format!("{line}\n"))
+    });
+    std::fs::write(record.join("cassette.jsonl.partial"), calls.collect::<String>()).unwrap();
+    std::fs::write(record.join("trajectory.jsonl"), trajectory).unwrap();
+}
+
+// complaint OR-13: the order was filled, the fill is on disk, and the answer never reached the model
+#[test]
+fn killed_between_an_effect_and_its_acknowledgement_the_run_orders_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let whole = folder.path().join("whole");
+    let line = |record: &Path, more: &[&str]| {
+        let mut line: Vec<String> = args(&script, record, &key).iter().map(|s| (*s).to_owned()).collect();
+        "2019-11-05".clone_into(&mut line[8]);
+        line.extend(more.iter().map(|s| (*s).to_owned()));
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        ran(command(&line).output().unwrap())
+    };
+    let made = line(&whole, &[]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let expected = bytes(&whole);
+    let trajectory = String::from_utf8(expected[1].clone()).unwrap();
+    let fills = |text: &str| text.matches("\"type\":\"fill\"").count();
+    assert_eq!(fills(&trajectory), 1);
+    let fill = trajectory.find("\"type\":\"fill\"").unwrap();
+    let (start, end) = (trajectory[..fill].rfind('\n').unwrap() + 1, fill + trajectory[fill..].find('\n').unwrap() + 1);
+    let next = trajectory[end..].lines().next().unwrap();
+    assert!(next.contains("place_order") || next.contains("\"success\""), "the answer follows the fill: {next}");
+    // Before the fill was recorded, in the middle of its record, right after it, and in the middle of the answer's record.
+    for kept in [start, (start + end) / 2, end, end + next.len() / 2] {
+        let record = folder.path().join(format!("killed-{kept}"));
+        killed_at(&whole, &record, kept);
+        let resumed = line(&record, &["--resume"]);
+        assert_eq!(resumed.code, 0, "killed at {kept}: {}", resumed.err);
+        for (file, (got, wanted)) in FILES.iter().zip(bytes(&record).iter().zip(&expected)) {
+            assert!(got == wanted, "killed at {kept}: {file} differs from the uninterrupted run");
+        }
+        assert_eq!(fills(&String::from_utf8_lossy(&bytes(&record)[1])), 1, "killed at {kept}");
+    }
+}
+
 #[test]
 fn resume_refuses_what_is_not_that_run() {
     let folder = tempfile::tempdir().unwrap();
