@@ -15,7 +15,7 @@ pub mod paging;
 pub use cursor::{Cursor, CursorFault, CursorScope};
 pub use document::{DocumentFault, DocumentPage, Span, fit_document};
 pub use notice::truncate_text;
-pub use paging::{Page, PageOrder, PageRequest, Paging, fit_records};
+pub use paging::{LIST_ROOM, ListPage, ListRequest, Page, PageOrder, PageRequest, Paging, fit_records};
 
 use crate::json::{characters, length, pointer_segment, prefix, text};
 use serde_json::{Map, Value, json};

@@ -24,7 +24,14 @@ pub struct ToolFailure {
 impl ToolFailure {
     /// A failure with the code's default `retryable` and no extra facts.
     pub fn new(code: ErrorCode, message: impl Into<String>, instruction: impl Into<String>) -> Self {
-        Self { code, message: message.into(), instruction: instruction.into(), retryable: None, correction: Map::new(), own_words: vec![] }
+        Self {
+            code,
+            message: message.into(),
+            instruction: instruction.into(),
+            retryable: None,
+            correction: Map::new(),
+            own_words: vec![],
+        }
     }
 
     /// Adds one fact to `correction`.

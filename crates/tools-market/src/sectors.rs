@@ -48,7 +48,7 @@ pub(crate) fn find(view: &View<'_>, facts: &Facts, asked: &str, cursor: Option<&
         "Repeat the call with one name of correction.sectors, written exactly; correction.closest holds the likeliest ones.",
     )
     .with("closest", closest.into_iter().take(5).collect::<Vec<_>>())
-    .with("sectors", page.rows)
+    .with("sectors", page.records)
     .with("total_sectors", page.total)
     .with("next_cursor", page.next_cursor))
 }

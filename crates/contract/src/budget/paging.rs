@@ -1,7 +1,8 @@
 //! Paging by whole records: a page holds as many complete records as fit, and the next page goes on where it ended
 //! (spec/seeds.md B9). No record is lost or shown twice, and no page is over its limit.
 
-use super::{Cursor, CursorScope, RESULT_LIMIT, cut_string, fit_json};
+use super::{Cursor, CursorFault, CursorScope, RESULT_LIMIT, cut_string, fit_json};
+use crate::ToolFailure;
 use crate::json::{characters, length, text};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -153,6 +154,90 @@ pub fn fit_records(records: &[Value], request: PageRequest, build: impl Fn(&[Val
     match best {
         Some(found) => done(found, at),
         None => compacted(&[cut_strings(record, 0)], at),
+    }
+}
+
+/// Characters the records of one list page keep to; the rest of [`RESULT_LIMIT`] is for the fields around them, so that a whole answer
+/// is never compacted.
+pub const LIST_ROOM: usize = RESULT_LIMIT / 5 * 4;
+
+/// What a tool is asked for of one of its lists: every tool with pages reads its cursor and gives the next one here.
+#[derive(Debug, Clone)]
+pub struct ListRequest<'r> {
+    /// Tool.
+    pub tool: &'r str,
+    /// The question in VISIBLE terms, with whatever the order of the list depends on: a cursor is good for an equal one only.
+    pub query: Value,
+    /// The clock in its visible form.
+    pub clock: &'r str,
+    /// `next_cursor` of the page before; `None` = the first page.
+    pub cursor: Option<&'r str>,
+    /// Records a page may have, at least 1.
+    pub max_records: usize,
+}
+
+/// One page of a list, with the fields every list result has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage<T> {
+    /// Records of this page.
+    pub records: Vec<T>,
+    /// Records of the whole list.
+    pub total: usize,
+    /// True when this page holds the whole list.
+    pub complete: bool,
+    /// Cursor of the next page; `None` on the last one.
+    pub next_cursor: Option<String>,
+}
+
+impl ListRequest<'_> {
+    fn scope(&self) -> CursorScope {
+        CursorScope::new(self.tool, &self.query, self.clock)
+    }
+
+    fn start(&self, total: usize) -> Result<usize, ToolFailure> {
+        let Some(text) = self.cursor else { return Ok(0) };
+        Cursor::decode(text, &self.scope())
+            .and_then(|c| usize::try_from(c.offset).ok().filter(|at| *at > 0 && *at < total).ok_or(CursorFault::Malformed))
+            .map_err(|fault| fault.failure(self.tool))
+    }
+
+    fn done<T>(&self, records: Vec<T>, start: usize, total: usize) -> ListPage<T> {
+        let end = start + records.len();
+        let next_cursor = (end < total).then(|| Cursor { offset: end as u64 }.encode(&self.scope()));
+        ListPage { records, total, complete: start == 0 && end == total, next_cursor }
+    }
+
+    /// The page by number of records alone: for records of which `max_records` always fit.
+    ///
+    /// # Errors
+    /// `invalid_cursor` for a cursor of another tool, query or clock, or none of ours.
+    pub fn page<T>(&self, records: Vec<T>) -> Result<ListPage<T>, ToolFailure> {
+        let total = records.len();
+        let start = self.start(total)?;
+        Ok(self.done(records.into_iter().skip(start).take(self.max_records.max(1)).collect(), start, total))
+    }
+
+    /// The page of as many whole records as fit [`LIST_ROOM`], by [`fit_records`]; a longer record comes alone. `show` makes the record
+    /// that is sent; it is not called for records far behind the page.
+    ///
+    /// # Errors
+    /// As [`ListRequest::page`].
+    pub fn page_that_fits<R, T: Serialize>(&self, rows: &[R], show: impl FnMut(&R) -> T) -> Result<ListPage<T>, ToolFailure> {
+        let total = rows.len();
+        let start = self.start(total)?;
+        let (mut records, mut values, mut used) = (Vec::new(), Vec::new(), 0);
+        for record in rows[start..].iter().take(self.max_records.max(1)).map(show) {
+            let value = serde_json::to_value(&record).unwrap_or_default();
+            used += length(&value);
+            records.push(record);
+            values.push(value);
+            if used > LIST_ROOM {
+                break;
+            }
+        }
+        let request = PageRequest { limit: LIST_ROOM, ..PageRequest::default() };
+        records.truncate(fit_records(&values, request, |page, _| Value::Array(page.to_vec())).paging.returned);
+        Ok(self.done(records, start, total))
     }
 }
 

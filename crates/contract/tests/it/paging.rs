@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use traderharness_contract::ErrorCode;
 use traderharness_contract::budget::{
-    Cursor, CursorFault, CursorScope, DocumentFault, Page, PageOrder, PageRequest, Paging, RESULT_LIMIT, Span, fit_document,
-    fit_records,
+    Cursor, CursorFault, CursorScope, DocumentFault, LIST_ROOM, ListRequest, Page, PageOrder, PageRequest, Paging, RESULT_LIMIT,
+    Span, fit_document, fit_records,
 };
 use traderharness_contract::json::characters;
 
@@ -233,4 +233,48 @@ proptest! {
     fn no_other_text_is_a_cursor(text in "\\PC{0,40}") {
         prop_assert_eq!(Cursor::decode(&text, &scope(&json!({}))), Err(CursorFault::Malformed));
     }
+}
+
+/// Pages of a list by following cursors: how many records each has.
+fn listed(widths: &[usize], max_records: usize) -> Vec<usize> {
+    let (mut cursor, mut sizes, mut seen) = (None::<String>, vec![], vec![]);
+    loop {
+        let request = ListRequest { tool: "t", query: json!("q"), clock: "now", cursor: cursor.as_deref(), max_records };
+        let page = request.page_that_fits(widths, |width| json!({ "text": "x".repeat(*width) })).unwrap();
+        assert_eq!(page.total, widths.len());
+        assert_eq!(page.complete, cursor.is_none() && page.records.len() == widths.len());
+        let text: usize = page.records.iter().map(|r| characters(&r.to_string())).sum();
+        assert!(text <= LIST_ROOM || page.records.len() == 1, "{text}");
+        sizes.push(page.records.len());
+        seen.extend(page.records.iter().map(|r| r["text"].as_str().map_or(0, str::len)));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            assert_eq!(seen, widths, "each record once, whole, in order");
+            return sizes;
+        }
+    }
+}
+
+// complaints TR-2, TR-9
+#[test]
+fn a_list_comes_in_pages_of_whole_records_that_fit() {
+    assert_eq!(listed(&[], 5), [0]);
+    assert_eq!(listed(&[10; 12], 5), [5, 5, 2]);
+    assert_eq!(listed(&[1_500; 12], usize::MAX), [5, 5, 2]);
+    // One that is longer than a page comes alone, between its neighbours.
+    assert_eq!(listed(&[10, 20_000, 10], 9), [1, 1, 1]);
+    assert_eq!(listed(&[10; 3], 0), [1, 1, 1], "a page has at least one record");
+}
+
+#[test]
+fn a_list_refuses_the_cursor_of_another_query_tool_or_clock() {
+    let ask = |tool, query: &str, clock, cursor| {
+        ListRequest { tool, query: json!(query), clock, cursor, max_records: 2 }.page(vec![1, 2, 3]).map_err(|f| f.code)
+    };
+    let next = ask("t", "q", "now", None).unwrap().next_cursor.unwrap();
+    assert_eq!(ask("t", "q", "now", Some(next.as_str())).unwrap().records, [3]);
+    for (tool, query, clock) in [("u", "q", "now"), ("t", "r", "now"), ("t", "q", "then")] {
+        assert_eq!(ask(tool, query, clock, Some(next.as_str())), Err(ErrorCode::InvalidCursor), "{tool} {query} {clock}");
+    }
+    assert_eq!(ask("t", "q", "now", Some("c")), Err(ErrorCode::InvalidCursor));
 }

@@ -1,20 +1,19 @@
 //! `search_memory`: the agent's active records that share a word with a query.
 
-use super::event::AgentKind;
+use super::event::{AgentKind, MemoryKind};
 use super::search::Query;
 use super::shown::MemoryShown;
 use crate::tools::shown;
 use crate::{ExecCtx, ExecTools};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use traderharness_contract::budget::ListRequest;
 use traderharness_contract::{AsOf, Effect, ErrorCode, Group, Repeat, Tool, ToolFailure, ToolSpec};
 
 /// The tool.
 #[derive(Debug)]
 pub struct SearchMemory;
-
-/// Characters the records of one answer keep to, so that none is compacted.
-const ROOM: usize = 8_000;
 
 fn five() -> usize {
     5
@@ -31,26 +30,32 @@ pub struct Args {
     /// Only records of this type; all types when left out.
     #[serde(default)]
     pub memory_type: Option<AgentKind>,
-    /// Records wanted at most, 1 to 20; 5 by default.
+    /// Records of one page at most, 1 to 20; 5 by default.
     #[serde(default = "five")]
     #[schemars(range(min = 1, max = 20))]
     pub max_results: usize,
+    /// next_cursor of the previous page, with the same query and memory_type; left out for the first one. It is good at the same decision
+    /// point while the records found are the same.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 100))]
+    pub cursor: Option<String>,
 }
 
 /// What was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// Number of records in `memories`.
-    pub count: usize,
-    /// Active records that share a word with the query.
-    pub total: usize,
-    /// True when all of them are in `memories`.
-    pub complete: bool,
     /// Records, best first.
     pub memories: Vec<MemoryShown>,
-    /// Ids of found records that are not in `memories`, best first, at most 20: max_results or the length of an answer left them out.
-    /// get_memory reads them.
-    pub not_shown: Vec<String>,
+    /// The same as returned.
+    pub count: usize,
+    /// Active records that share a word with the query, on all pages.
+    pub total: usize,
+    /// Number of records on this page.
+    pub returned: usize,
+    /// True when this page holds them all.
+    pub complete: bool,
+    /// Cursor of the next page; null on the last one.
+    pub next_cursor: Option<String>,
     /// Why nothing was found; null when something was.
     pub empty_reason: Option<String>,
     /// As of when this is true.
@@ -70,11 +75,11 @@ impl Tool for SearchMemory {
         notes: &[
             "Order: records that hold the whole query, then by the share of its words they have, then by importance; ties by id.",
             "Superseded records are not searched; get_memory reads them.",
-            "Records come whole; an answer that would be too long holds fewer than max_results and names the others in not_shown.",
+            "Records come whole, max_results or as many as fit in one answer; ask again with cursor set to next_cursor for the next ones.",
         ],
         example: r#"{"query": "breakout volume", "max_results": 5}"#,
-        result_summary: "The records, best first, and how many there are.",
-        errors: &[],
+        result_summary: "The records, best first, and total; next_cursor leads to the others.",
+        errors: &[ErrorCode::InvalidCursor],
         opt_in: false,
     };
 
@@ -98,22 +103,23 @@ impl Tool for SearchMemory {
             }
             .to_owned()
         });
-        let mut memories: Vec<MemoryShown> = Vec::new();
-        let mut length = 0;
-        for record in found.iter().take(args.max_results) {
-            let shown = MemoryShown::of(record, today);
-            length += serde_json::to_string(&shown).map_or(ROOM, |text| text.chars().count());
-            if length > ROOM && !memories.is_empty() {
-                break;
-            }
-            memories.push(shown);
-        }
+        let clock = ctx.view.clock_digest();
+        let ids: Vec<&str> = found.iter().map(|r| r.id.as_str()).collect();
+        let request = ListRequest {
+            tool: Self::SPEC.name,
+            query: json!([args.query, args.memory_type.map(MemoryKind::from).map(MemoryKind::as_str), ids]),
+            clock: &clock,
+            cursor: args.cursor.as_deref(),
+            max_records: args.max_results,
+        };
+        let page = request.page_that_fits(&found, |record| MemoryShown::of(record, today))?;
         Ok(Output {
-            count: memories.len(),
-            total: found.len(),
-            complete: memories.len() == found.len(),
-            not_shown: found.iter().skip(memories.len()).take(20).map(|r| r.id.clone()).collect(),
-            memories,
+            count: page.records.len(),
+            total: page.total,
+            returned: page.records.len(),
+            complete: page.complete,
+            next_cursor: page.next_cursor,
+            memories: page.records,
             empty_reason,
             as_of: shown::as_of(&ctx.view),
         })

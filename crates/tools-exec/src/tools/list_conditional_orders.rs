@@ -5,7 +5,8 @@ use crate::conditional::{Changed, ConditionalOrder, Status};
 use crate::{Account, CardLimits, ExecCtx, ExecTools};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::{AsOf, DayField, Effect, Group, Repeat, StockCode, Tool, ToolFailure, ToolSpec};
+use traderharness_contract::budget::ListRequest;
+use traderharness_contract::{AsOf, DayField, Effect, ErrorCode, Group, Repeat, StockCode, Tool, ToolFailure, ToolSpec};
 use traderharness_market::{Day, View};
 
 /// The tool.
@@ -52,6 +53,11 @@ pub struct Args {
     /// States to show; active by default.
     #[serde(default)]
     pub status: StatusFilter,
+    /// next_cursor of the previous page, with the same status; left out for the first one. It is good at the same decision point while
+    /// the orders of that state are the same.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 100))]
+    pub cursor: Option<String>,
 }
 
 /// One changed field of an order.
@@ -126,9 +132,11 @@ pub struct OrderShown {
     pub created_phase: String,
     /// Decision point at which it was made.
     pub created_decision_point: String,
-    /// Only bars after this day and minute can fire it.
+    /// Only bars after this day and active_after_minute can fire it. Both move forward after each evaluation, past the bars that were
+    /// looked at.
     pub active_after_day: DayField,
-    /// Minute of that day, 0 to 1440; -1 when all its bars count, 1440 when none does.
+    /// Minute of active_after_day, 0 to 1440, moved forward with it after each evaluation; -1 when all bars of that day count, 1440 when
+    /// none does.
     pub active_after_minute: i32,
     /// Positions held at most, as a buy will meet it.
     pub max_positions: u32,
@@ -232,8 +240,16 @@ impl OrderShown {
 pub struct Output {
     /// Orders in order of id.
     pub orders: Vec<OrderShown>,
-    /// Number of orders shown.
+    /// The same as returned.
     pub count: usize,
+    /// Orders of the asked state, on all pages.
+    pub total: usize,
+    /// Number of orders on this page.
+    pub returned: usize,
+    /// True when this page holds them all.
+    pub complete: bool,
+    /// Cursor of the next page; null on the last one.
+    pub next_cursor: Option<String>,
     /// State that was asked for.
     pub status_filter: String,
     /// Orders that may still fire, whatever was asked for; at most 64 are kept.
@@ -255,23 +271,39 @@ impl Tool for ListConditionalOrders {
         effect: Effect::Read,
         repeat: Repeat::Free,
         description: "Lists conditional orders with their triggers, trading days left, changes and attempts.",
-        notes: &["Orders come in order of id.", "Prices in CNY, quantities in shares, days in trading days."],
+        notes: &[
+            "Orders come in order of id.",
+            "Prices in CNY, quantities in shares, days in trading days.",
+            "Orders too many for one answer come in pages: ask again with cursor set to next_cursor.",
+        ],
         example: r#"{"status": "active"}"#,
         result_summary: "The orders of the asked state, each with its trigger, days left, changes and attempts.",
-        errors: &[],
+        errors: &[ErrorCode::InvalidCursor],
         opt_in: false,
     };
 
     fn call(ctx: &mut ExecCtx<'_>, args: Args) -> Result<Output, ToolFailure> {
         let conditions = ctx.account.conditions();
-        let shown = conditions.orders().iter().filter(|o| args.status.shows(o.status));
-        let orders: Vec<_> = shown.map(|o| OrderShown::of(o, ctx.account, ctx.limits, &ctx.view)).collect();
-        let empty_reason = orders.is_empty().then(|| {
+        let found: Vec<_> = conditions.orders().iter().filter(|o| args.status.shows(o.status)).collect();
+        let empty_reason = found.is_empty().then(|| {
             if conditions.orders().is_empty() { "no_conditional_order_was_made" } else { "no_order_of_this_status" }.to_owned()
         });
+        let clock = ctx.view.clock_digest();
+        let request = ListRequest {
+            tool: Self::SPEC.name,
+            query: std::iter::once(args.status.as_str().to_owned()).chain(found.iter().map(|o| o.id())).collect(),
+            clock: &clock,
+            cursor: args.cursor.as_deref(),
+            max_records: usize::MAX,
+        };
+        let page = request.page_that_fits(&found, |order| OrderShown::of(order, ctx.account, ctx.limits, &ctx.view))?;
         Ok(Output {
-            count: orders.len(),
-            orders,
+            count: page.records.len(),
+            total: page.total,
+            returned: page.records.len(),
+            complete: page.complete,
+            next_cursor: page.next_cursor,
+            orders: page.records,
             status_filter: args.status.as_str().to_owned(),
             active_count: conditions.active().count(),
             empty_reason,

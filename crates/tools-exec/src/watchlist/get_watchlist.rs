@@ -5,7 +5,7 @@ use crate::tools::shown;
 use crate::{Account, ExecCtx, ExecTools};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::budget::{Cursor, CursorFault, CursorScope};
+use traderharness_contract::budget::ListRequest;
 use traderharness_contract::{
     AsOf, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, TimeField, Tool, ToolFailure, ToolSpec,
 };
@@ -14,9 +14,6 @@ use traderharness_market::View;
 /// The tool.
 #[derive(Debug)]
 pub struct GetWatchlist;
-
-/// Characters the entries of one page keep to, so that a whole answer is never compacted.
-const PAGE: usize = 8_000;
 
 /// Which part of a long list.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -97,47 +94,37 @@ impl Tool for GetWatchlist {
     fn call(ctx: &mut ExecCtx<'_>, args: Args) -> Result<Output, ToolFailure> {
         let (view, account) = (&ctx.view, &*ctx.account);
         let entries = account.watchlist.entries();
-        let scope = scope(view, entries);
-        let start = match &args.cursor {
-            None => 0,
-            Some(text) => Cursor::decode(text, &scope)
-                .and_then(|c| usize::try_from(c.offset).ok().filter(|at| *at < entries.len()).ok_or(CursorFault::Malformed))
-                .map_err(|fault| fault.failure(Self::SPEC.name))?,
+        let clock = view.clock_digest();
+        let request = ListRequest {
+            tool: Self::SPEC.name,
+            // A cursor belongs to one list. Nothing in it tells a hidden code or day.
+            query: entries.iter().map(|e| view.find(e.code).map_or("", |sec| view.mask().code(sec))).collect(),
+            clock: &clock,
+            cursor: args.cursor.as_deref(),
+            max_records: usize::MAX,
         };
+        let page = request.page_that_fits(entries, |entry| {
+            let mut gaps = Vec::new();
+            (shown_entry(view, account, entry, &mut gaps), gaps)
+        })?;
         let mut missing_reasons = Vec::new();
         let mut watchlist = Vec::new();
-        let mut length = 0;
-        for entry in &entries[start..] {
-            let mut gaps = Vec::new();
-            let shown = shown_entry(view, account, entry, &mut gaps);
-            length += serde_json::to_string(&shown).map_or(PAGE, |text| text.chars().count());
-            if length > PAGE && !watchlist.is_empty() {
-                break;
-            }
-            let row = watchlist.len();
+        for (row, (shown, gaps)) in page.records.into_iter().enumerate() {
             let missing = |(field, reason)| Missing { field: format!("watchlist[{row}].{field}"), reason };
             missing_reasons.extend(gaps.into_iter().map(missing));
             watchlist.push(shown);
         }
-        let end = start + watchlist.len();
         Ok(Output {
-            count: entries.len(),
+            count: page.total,
             returned: watchlist.len(),
-            complete: watchlist.len() == entries.len(),
-            next_cursor: (end < entries.len()).then(|| Cursor { offset: end as u64 }.encode(&scope)),
+            complete: page.complete,
+            next_cursor: page.next_cursor,
             empty_reason: entries.is_empty().then(|| "nothing is watched; add_watchlist adds a security".to_owned()),
             watchlist,
             missing_reasons,
             as_of: shown::as_of(view),
         })
     }
-}
-
-/// A cursor belongs to one clock and one list. Nothing in it tells a hidden code or day.
-fn scope(view: &View<'_>, entries: &[WatchEntry]) -> CursorScope {
-    let visible = |entry: &WatchEntry| view.find(entry.code).map_or("", |sec| view.mask().code(sec)).into();
-    let list: Vec<serde_json::Value> = entries.iter().map(visible).collect();
-    CursorScope::new(GetWatchlist::SPEC.name, &list.into(), &view.clock_digest())
 }
 
 fn shown_entry(view: &View<'_>, account: &Account, entry: &WatchEntry, gaps: &mut Vec<(&'static str, Reason)>) -> EntryShown {

@@ -236,7 +236,7 @@ fn a_query_without_a_word_is_an_argument_error() {
 }
 
 #[test]
-fn long_records_come_whole_and_the_others_are_named() {
+fn long_records_come_whole_and_the_others_on_the_next_pages() {
     let mut desk = Desk::new(0, 0);
     let long = format!("alpha {}", "\"板\" ".repeat(490));
     for _ in 0..25 {
@@ -246,11 +246,25 @@ fn long_records_come_whole_and_the_others_are_named() {
     assert!(found.to_string().chars().count() < 9_500, "an answer is never compacted");
     let shown = found["memories"].as_array().unwrap();
     assert!(!shown.is_empty() && shown.iter().all(|m| m["content"] == long.trim()));
-    let named = found["not_shown"].as_array().unwrap();
-    assert_eq!((&found["total"], &found["complete"], named.len()), (&json!(25), &json!(false), 20));
-    assert_eq!(named[0], format!("mem-{:04}", shown.len() + 1), "best first, where the answer ends");
-    let first = desk.call("search_memory", json!({"query": "alpha", "max_results": 1}), TODAY).unwrap();
-    assert_eq!((&first["count"], &first["not_shown"][0]), (&json!(1), &json!("mem-0002")));
+    assert_eq!((&found["total"], &found["complete"], &found["returned"]), (&json!(25), &json!(false), &json!(shown.len())));
+    // The next pages go on where the answer ended, and end with the last record.
+    let mut ids: Vec<Value> = shown.iter().map(|m| m["memory_id"].clone()).collect();
+    let first = found["next_cursor"].clone();
+    let mut next = first.clone();
+    while next.is_string() {
+        let page = desk.call("search_memory", json!({"query": "alpha", "max_results": 20, "cursor": next}), TODAY).unwrap();
+        assert_eq!(page["complete"], false);
+        ids.extend(page["memories"].as_array().unwrap().iter().map(|m| m["memory_id"].clone()));
+        next = page["next_cursor"].clone();
+    }
+    assert_eq!(ids, (1..=25).map(|n| json!(format!("mem-{n:04}"))).collect::<Vec<_>>());
+    let one = desk.call("search_memory", json!({"query": "alpha", "max_results": 1}), TODAY).unwrap();
+    assert_eq!((&one["count"], &one["complete"], one["next_cursor"].is_string()), (&json!(1), &json!(false), true));
+    // A cursor is good for its own words and while the same records are found.
+    let follow = |query: &str| json!({"query": query, "max_results": 20, "cursor": first});
+    assert_eq!(desk.call("search_memory", follow("板"), TODAY).unwrap_err().code, ErrorCode::InvalidCursor);
+    desk.write(&long, "lesson", &[]);
+    assert_eq!(desk.call("search_memory", follow("alpha"), TODAY).unwrap_err().code, ErrorCode::InvalidCursor);
 }
 
 #[test]

@@ -317,9 +317,9 @@ impl Tool for GetKline {
                     args.adjustment
                 );
                 let page = page::page(view, &query, args.cursor.as_deref(), (start..end).collect(), PAGE)?;
-                let first = page.rows.first().copied().unwrap_or(start);
+                let first = page.records.first().copied().unwrap_or(start);
                 let rows: Vec<Row> = page
-                    .rows
+                    .records
                     .iter()
                     .map(|i| {
                         let field = |name: &str| format!("bars[{}].{name}", i - first);

@@ -174,7 +174,7 @@ impl Tool for GetNarrativeNews {
         let found = search(&view, &query)?;
         let scope = format!("get_narrative_news\n{question}\n{}", args.max_results);
         let page = page::page(&view, &scope, args.cursor.as_deref(), found.items, usize::from(args.max_results))?;
-        let news: Vec<Story> = page.rows.iter().map(|row| story(&view, row, usize::from(args.content_limit))).collect();
+        let news: Vec<Story> = page.records.iter().map(|row| story(&view, row, usize::from(args.content_limit))).collect();
         // Nothing can fail from here on: the question is answered and counts.
         let repeated = ctx.state.today.searches.count(question);
         Ok(Output {

@@ -228,7 +228,7 @@ impl Tool for ScreenBehavioralCycle {
         let (matched_size, empty_reason) = (found.len(), found.is_empty().then(|| empty(&behaviors)));
         let query = format!("screen_behavioral_cycle {}", args.max_results);
         let page = page::page(&view, &query, args.cursor.as_deref(), found, PAGE.min(args.max_results as usize))?;
-        let shown = page.rows.iter().enumerate();
+        let shown = page.records.iter().enumerate();
         let candidates: Vec<Candidate> =
             shown.map(|(i, found)| candidate(lookup::code(&view, found.1.sec), *found, i, &mut gaps)).collect();
         let output = Output {

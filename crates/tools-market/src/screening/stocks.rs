@@ -270,7 +270,7 @@ fn screen(view: &View<'_>, facts: &Facts, args: &Args) -> Result<Output, ToolFai
     let query = format!("screen_stocks {:?}", Args { cursor: None, ..args.clone() });
     let page = page::page(view, &query, args.cursor.as_deref(), left, args.max_results as usize)?;
     let mut gaps = Gaps::default();
-    let rows: Vec<Row> = page.rows.iter().enumerate().map(|(i, s)| row(view, s, i, &mut gaps)).collect();
+    let rows: Vec<Row> = page.records.iter().enumerate().map(|(i, s)| row(view, s, i, &mut gaps)).collect();
     Ok(Output {
         as_of: lookup::as_of(view),
         session: session.into(),

@@ -128,7 +128,7 @@ pub(super) fn list(view: &View<'_>, tool: &str, args: &Args) -> Result<Output, T
     let query = format!("{tool}\n{}\n{days}\n{:?}\n{:?}", view.mask().code(sec), args.since, args.keyword);
     let size = usize::from(args.max_results.unwrap_or(DEFAULT_RESULTS));
     let page = page::page(view, &query, args.cursor.as_deref(), found, size)?;
-    let announcements: Vec<Filing> = page.rows.iter().map(|row| filing(view, row)).collect();
+    let announcements: Vec<Filing> = page.records.iter().map(|row| filing(view, row)).collect();
     Ok(Output {
         as_of: as_of(view),
         stock_code: lookup::code(view, sec),

@@ -145,7 +145,7 @@ impl Tool for GetNews {
         let size = usize::from(args.max_results.unwrap_or(DEFAULT_RESULTS));
         let page = page::page(view, &query, args.cursor.as_deref(), found.items, size)?;
         let limit = usize::from(args.content_limit.unwrap_or(DEFAULT_CONTENT));
-        let news: Vec<Story> = page.rows.iter().map(|row| story(view, row, limit)).collect();
+        let news: Vec<Story> = page.records.iter().map(|row| story(view, row, limit)).collect();
         Ok(Output {
             as_of: as_of(view),
             from: found.window.from.into(),

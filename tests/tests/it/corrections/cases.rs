@@ -102,7 +102,14 @@ pub(crate) fn read_tools() -> Vec<Case> {
     for definition in tools().filter(|d| d.input_schema["properties"].get("cursor").is_some()) {
         let needs = |field: &str| definition.input_schema["required"].as_array().is_some_and(|list| list.contains(&json!(field)));
         if !needs("sector") {
-            out.push(cursor(definition.spec.name, if needs("stock_code") { of(PLAIN) } else { json!({}) }));
+            let args = if needs("stock_code") {
+                of(PLAIN)
+            } else if needs("query") {
+                json!({ "query": "tea" })
+            } else {
+                json!({})
+            };
+            out.push(cursor(definition.spec.name, args));
         }
     }
     for tool in ["get_sector_summary", "get_narrative_sector_summary"] {
