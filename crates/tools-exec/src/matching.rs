@@ -17,7 +17,8 @@
 //! 13. plan, decision card, minimum holding
 //!
 //! Steps 2-13 read the account through a shared reference, so a refusal cannot change anything. The largest accepted quantity named
-//! by a refusal satisfies cash, weight, lot and liquidity together.
+//! by a refusal satisfies cash, weight, lot and liquidity together. A sell of everything (quantity 0) that is more than the board takes
+//! in one order stands for as many orders as the exchange would need, all at this bar: a stop must be able to leave a position.
 #![deny(clippy::float_arithmetic)]
 
 use crate::account::{Account, CardLimits, Keyed};

@@ -100,6 +100,21 @@ fn sizes_that_no_order_may_have_are_refused_before_the_market_is_asked() {
 }
 
 #[test]
+fn a_sell_of_everything_may_be_more_than_one_order_of_the_board_holds() {
+    // STAR takes 100,000 shares in one order (engine E4); what was bought in two can be left in one call, and only as a whole.
+    let world = World::full();
+    let mut account = Account::new(Cash(10_000_000_000));
+    for _ in 0..2 {
+        place(buy(STAR, 100_000), &world.view("2024-03-07", Open1), &mut account, &free()).unwrap();
+    }
+    account.start_day(&world.view(TODAY, PreMarket)).unwrap();
+    check(buy(STAR, 100_001), Open1, &mut account, &free(), ErrorCode::InvalidLot, "max_quantity", "100000");
+    check(sell(STAR, 200_000), Open1, &mut account, &free(), ErrorCode::InvalidLot, "max_quantity", "100000");
+    let fill = place(sell(STAR, 0), &world.view(TODAY, Open1), &mut account, &free()).unwrap();
+    assert_eq!((fill.shares, fill.closed), (Shares(200_000), true));
+}
+
+#[test]
 fn a_security_without_bars_today_is_suspended() {
     check(buy(HALTED_ALL_DAY, 100), Open1, &mut rich(), &free(), ErrorCode::Suspended, "", "");
 }
