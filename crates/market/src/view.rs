@@ -435,6 +435,16 @@ impl<'a> View<'a> {
     }
 }
 
+/// A number of the valuation table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "dataset field names")]
+pub enum Figure {
+    PeTtm,
+    PbMrq,
+    PsTtm,
+    Turnover,
+}
+
 /// Valuation rows of one security, oldest first.
 #[derive(Debug, Clone, Copy)]
 pub struct ValuationRows<'a> {
@@ -478,5 +488,27 @@ impl ValuationRows<'_> {
     /// The newest row.
     pub fn last(&self) -> Option<Valuation> {
         self.len.checked_sub(1).and_then(|i| self.get(i))
+    }
+
+    /// One figure of row `i`, or why it is none: a missing one and one that is no usable number are not the same.
+    ///
+    /// # Errors
+    /// [`NoChange::InsufficientHistory`] without such a row, [`NoChange::SourceMissing`] for a missing figure, [`NoChange::BadValue`] for
+    /// an infinite one.
+    pub fn figure(&self, i: usize, figure: Figure) -> Result<f64, NoChange> {
+        if i >= self.len {
+            return Err(NoChange::InsufficientHistory);
+        }
+        let column = match figure {
+            Figure::PeTtm => &self.table.pe_ttm,
+            Figure::PbMrq => &self.table.pb_mrq,
+            Figure::PsTtm => &self.table.ps_ttm,
+            Figure::Turnover => &self.table.turnover,
+        };
+        match column[self.start + i] {
+            value if value.is_nan() => Err(NoChange::SourceMissing),
+            value if value.is_infinite() => Err(NoChange::BadValue),
+            value => Ok(value),
+        }
     }
 }

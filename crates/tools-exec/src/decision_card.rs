@@ -146,32 +146,32 @@ pub struct DecisionCard {
     pub mode: Mode,
     /// Chart situation; `leader_pullback` fits `leader_attack` only.
     pub entry_setup: EntrySetup,
-    /// Theme the trade belongs to.
-    #[schemars(length(min = 1))]
+    /// Theme the trade belongs to; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub theme: String,
-    /// Why the theme should move prices now.
-    #[schemars(length(min = 1))]
+    /// Why the theme should move prices now; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub theme_logic: String,
     /// Evidence ids, each copied exactly from a text tool's result of this run; at least one.
     #[schemars(length(min = 1))]
     pub text_evidence_ids: Vec<String>,
-    /// How the company's business fits the theme.
-    #[schemars(length(min = 1))]
+    /// How the company's business fits the theme; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub business_fit: String,
     /// What that fit rests on; `direct_segments` and `announcement` must be backed by a fetched result.
     pub business_fit_basis: FitBasis,
     /// State of the sector; it must suit the mode and the setup.
     pub sector_state: SectorState,
-    /// What confirms the sector's state.
-    #[schemars(length(min = 1))]
+    /// What confirms the sector's state; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub sector_confirmation: String,
     /// Role of the stock; it must suit the mode.
     pub candidate_role: CandidateRole,
-    /// Comparison with the other candidates.
-    #[schemars(length(min = 1))]
+    /// Comparison with the other candidates; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub leadership_comparison: String,
-    /// Why this stock is the best expression of the theme.
-    #[schemars(length(min = 1))]
+    /// Why this stock is the best expression of the theme; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub best_expression_reason: String,
     /// Rank of the stock; only `best_expression` can be bought.
     pub candidate_rank: CandidateRank,
@@ -179,27 +179,27 @@ pub struct DecisionCard {
     pub stronger_candidate_status: StrongerCandidate,
     /// Whether the order is a compromise; only `none` can be bought.
     pub execution_compromise: Compromise,
-    /// Whether the stock trades enough for the size.
-    #[schemars(length(min = 1))]
+    /// Whether the stock trades enough for the size; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub capacity_liquidity: String,
-    /// What price and volume confirm.
-    #[schemars(length(min = 1))]
+    /// What price and volume confirm; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub price_volume_confirmation: String,
     /// Stage of the move.
     pub market_stage: MarketStage,
     /// How far the price has run; only `acceptable` or `managed_extension` can be bought.
     pub extension_assessment: Extension,
-    /// The strongest evidence against the trade.
-    #[schemars(length(min = 1))]
+    /// The strongest evidence against the trade; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub counter_evidence: String,
-    /// Why now and not later.
-    #[schemars(length(min = 1))]
+    /// Why now and not later; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub why_now: String,
-    /// The case for not trading.
-    #[schemars(length(min = 1))]
+    /// The case for not trading; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub abstention_case: String,
-    /// What would prove the idea wrong.
-    #[schemars(length(min = 1))]
+    /// What would prove the idea wrong; at most 1000 characters.
+    #[schemars(length(min = 1, max = 1000))]
     pub invalidation: String,
 }
 

@@ -26,6 +26,9 @@ pub(crate) fn find(view: &View<'_>, facts: &Facts, asked: &str, cursor: Option<&
             "Use screen_stocks or get_market_overview instead.",
         ));
     }
+    let names: Vec<&str> = facts.sectors.iter().map(|s| s.name.as_str()).collect();
+    // A cursor that is none is told even when the name is right: nothing of a call is passed over in silence.
+    let page = page::page(view, "sector_names", cursor, names.clone(), NAMES)?;
     let wanted = asked.trim();
     if let Ok(found) = facts.sectors.binary_search_by(|s| s.name.as_str().cmp(wanted)) {
         return Ok(found);
@@ -38,8 +41,6 @@ pub(crate) fn find(view: &View<'_>, facts: &Facts, asked: &str, cursor: Option<&
     if let [only] = candidates[..] {
         return Ok(only);
     }
-    let names: Vec<&str> = facts.sectors.iter().map(|s| s.name.as_str()).collect();
-    let page = page::page(view, "sector_names", cursor, names.clone(), NAMES)?;
     let closest = if candidates.is_empty() { closest(&names, wanted) } else { candidates.iter().map(|i| names[*i]).collect() };
     let message = if candidates.is_empty() { "No sector has this name." } else { "More than one sector starts with this text." };
     Err(ToolFailure::new(

@@ -59,7 +59,7 @@ pub enum ConditionRefusal {
     Sessions,
     #[error("{MAX_ACTIVE} conditional orders are active, which is the most this environment keeps.")]
     TooMany,
-    #[error("No conditional order of this id is active.")]
+    #[error("{}", if active.is_empty() { "No conditional order is active." } else { "No conditional order of this id is active." })]
     NotActive { active: Vec<String> },
     #[error("The order already is as asked; nothing would change.")]
     NoChange,
@@ -84,6 +84,10 @@ impl From<ConditionRefusal> for ToolFailure {
             }
             R::Sessions => (ErrorCode::InvalidToolArguments, "Send expires_in_trading_days from 1 to 250, or leave it out."),
             R::TooMany => (ErrorCode::ConditionalOrderStateConflict, "Cancel one first; list_conditional_orders shows them."),
+            R::NotActive { active } if active.is_empty() => (
+                ErrorCode::ConditionalOrderStateConflict,
+                "Go on without it: there is no order to change or cancel. manage_conditional_order makes one with operation create.",
+            ),
             R::NotActive { .. } => {
                 (ErrorCode::ConditionalOrderStateConflict, "Use one of `active_order_ids`; list_conditional_orders shows them.")
             }
@@ -101,6 +105,8 @@ impl From<ConditionRefusal> for ToolFailure {
             R::NothingLeftToday => failure = failure.with("min_expires_in_trading_days", 2),
             R::TooMany => failure = failure.with("active", MAX_ACTIVE).with("required_tool", "list_conditional_orders"),
             R::NotActive { active } => {
+                // Without an active order no id can be sent that would do.
+                failure.retryable = active.is_empty().then_some(false);
                 failure = failure.with("active_order_ids", active.clone()).with("required_tool", "list_conditional_orders");
             }
             _ => {}

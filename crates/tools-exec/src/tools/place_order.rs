@@ -46,19 +46,21 @@ pub struct Args {
     /// quantity, in lots or with the whole odd remainder; 0 sells all that is sellable.
     #[schemars(range(min = 0))]
     pub quantity: i64,
-    /// Why, in your own words; at least 1 character. Kept with the fill.
-    #[schemars(length(min = 1))]
+    /// Why, in your own words; 1 to 2000 characters. Kept with the fill.
+    #[schemars(length(min = 1, max = 2000))]
     pub reasoning: String,
-    /// Name of the company for the reader; not used to find the security.
+    /// Name of the company for the reader, at most 80 characters; not used to find the security.
     #[serde(default)]
+    #[schemars(length(max = 80))]
     pub stock_name: Option<String>,
     /// A key of your choice, 1 to 64 characters. The same order under the same key is filled once; asking again returns the first
     /// result. None by default.
     #[serde(default)]
     #[schemars(length(min = 1, max = 64))]
     pub idempotency_key: Option<String>,
-    /// Behaviour the trade bets on.
+    /// Behaviour the trade bets on, at most 1000 characters.
     #[serde(default)]
+    #[schemars(length(max = 1000))]
     pub behavior_hypothesis: Option<String>,
     /// Price that confirms the idea, CNY, above 0, on the tick of 0.01; the fill price must have reached it.
     #[serde(default)]
@@ -68,8 +70,9 @@ pub struct Args {
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub original_structural_stop: Option<f64>,
-    /// When to leave the position.
+    /// When to leave the position, at most 1000 characters.
     #[serde(default)]
+    #[schemars(length(max = 1000))]
     pub exit_condition: Option<String>,
     /// Sessions the trade should take, at least 1.
     #[serde(default)]

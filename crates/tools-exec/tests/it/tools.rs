@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 use serde_json::{Value, json};
-use traderharness_contract::ErrorCode;
+use traderharness_contract::{ErrorCode, Policy};
 use traderharness_market::DecisionPoint::{self, Open1, Open2, PreMarket};
 use traderharness_tools_exec::{Account, CardLimits, Control};
 
@@ -25,6 +25,52 @@ fn a_day_of_calls_reads_as_reviewed() {
     show("sell", &run(&world, "place_order", order_args("sell", PLAIN, 400), NEXT, Open1, &mut account));
     show("portfolio", &run(&world, "get_portfolio", json!({}), NEXT, Open2, &mut account));
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn texts_of_an_order_have_a_largest_length() {
+    let policy = Policy { require_structured_plan: true, ..Policy::default() };
+    let mut plan = order_args("buy", PLAIN, 100);
+    for (field, value) in [("behavior_hypothesis", json!("b")), ("exit_condition", json!("e")), ("stock_name", json!("n"))] {
+        plan[field] = value;
+    }
+    plan["confirmation_level"] = json!(10.0);
+    plan["original_structural_stop"] = json!(9.5);
+    plan["expected_holding_days"] = json!(5);
+    for contract in [definition("place_order", &Policy::default()), definition("place_order", &policy)] {
+        for (field, most) in [("reasoning", 2_000), ("stock_name", 80), ("behavior_hypothesis", 1_000), ("exit_condition", 1_000)]
+        {
+            let with = |n: usize| {
+                let mut args = plan.clone();
+                args[field] = json!("文".repeat(n));
+                contract.validate(&args).is_ok()
+            };
+            assert_eq!((with(most), with(most + 1)), (true, false), "{field}");
+        }
+    }
+}
+
+#[test]
+fn without_an_active_condition_no_id_can_be_sent() {
+    let world = World::full();
+    let mut account = rich();
+    let mut send = |args: Value| {
+        call("manage_conditional_order", args, world.view(TODAY, Open1), &mut account, &free(), &mut Control::default())
+    };
+    let cancel = json!({"operation": "cancel", "order_id": "cond-0001", "reasoning": "r"});
+    let update = json!({"operation": "update", "order_id": "cond-0001", "trigger_price": 9.0, "reasoning": "r"});
+    for args in [&cancel, &update] {
+        let failure = send(args.clone()).unwrap_err();
+        assert_eq!((failure.code, failure.retryable()), (ErrorCode::ConditionalOrderStateConflict, false));
+        assert_eq!(failure.message, "No conditional order is active.");
+        assert_eq!(failure.correction["active_order_ids"], json!([]));
+    }
+    send(json!({"operation": "create", "action": "buy", "stock_code": PLAIN, "quantity": 100, "comparator": "price_lte",
+                "trigger_price": 5.0, "reasoning": "r"}))
+    .unwrap();
+    let other = json!({"operation": "cancel", "order_id": "cond-0009", "reasoning": "r"});
+    let failure = send(other).unwrap_err();
+    assert_eq!((failure.retryable(), &failure.correction["active_order_ids"]), (true, &json!(["cond-0001"])));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `get_valuation`: multiples, turnover and ST flag of the last day before today, and where they stand in their own history.
 
 use super::{no_table, nothing_visible};
+use crate::adjust::reason;
 use crate::number::{Gaps, PERCENT, RATIO, Seen};
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use traderharness_contract::{
     AsOf, DayField, Effect, ErrorCode, Group, Missing, Reason, Repeat, StockCode, Tool, ToolFailure, ToolSpec,
 };
-use traderharness_market::view::{Valuation, ValuationRows};
+use traderharness_market::view::{Figure, ValuationRows};
 
 /// Observations a percentile needs: about one year of sessions.
 const PERCENTILE_DAYS: usize = 250;
@@ -106,20 +107,20 @@ impl Tool for GetValuation {
         let rows = view.valuation(sec).ok_or_else(|| no_table("valuation table"))?;
         let last = rows.last().ok_or_else(|| nothing_visible("valuation"))?;
         let mut gaps = Gaps::default();
-        let seen = |value: Option<f64>| value.ok_or(Reason::SourceMissing);
-        let turnover = seen(last.turnover).and_then(not_negative);
+        let seen = |figure| rows.figure(rows.len() - 1, figure).map_err(reason);
+        let turnover = seen(Figure::Turnover).and_then(not_negative);
         let output = Output {
             as_of: lookup::as_of(view),
             stock_code: lookup::code(view, sec),
             date: last.day.into(),
-            pe_ttm: gaps.number("pe_ttm", seen(last.pe_ttm), RATIO),
-            pb_mrq: gaps.number("pb_mrq", seen(last.pb_mrq), RATIO),
-            ps_ttm: gaps.number("ps_ttm", seen(last.ps_ttm), RATIO),
+            pe_ttm: gaps.number("pe_ttm", seen(Figure::PeTtm), RATIO),
+            pb_mrq: gaps.number("pb_mrq", seen(Figure::PbMrq), RATIO),
+            ps_ttm: gaps.number("ps_ttm", seen(Figure::PsTtm), RATIO),
             turnover_pct: gaps.number("turnover_pct", turnover, PERCENT),
             avg_turnover_5d_pct: gaps.number("avg_turnover_5d_pct", mean_turnover(&rows), PERCENT),
-            pe_ttm_percentile: gaps.number("pe_ttm_percentile", percentile(&rows, |v| v.pe_ttm), PERCENT),
-            pb_mrq_percentile: gaps.number("pb_mrq_percentile", percentile(&rows, |v| v.pb_mrq), PERCENT),
-            ps_ttm_percentile: gaps.number("ps_ttm_percentile", percentile(&rows, |v| v.ps_ttm), PERCENT),
+            pe_ttm_percentile: gaps.number("pe_ttm_percentile", percentile(&rows, Figure::PeTtm), PERCENT),
+            pb_mrq_percentile: gaps.number("pb_mrq_percentile", percentile(&rows, Figure::PbMrq), PERCENT),
+            ps_ttm_percentile: gaps.number("ps_ttm_percentile", percentile(&rows, Figure::PsTtm), PERCENT),
             history_days: rows.len(),
             is_st: gaps.keep("is_st", last.is_st.ok_or(Reason::SourceMissing)),
             units: UNITS.into_iter().collect(),
@@ -138,17 +139,18 @@ fn mean_turnover(rows: &ValuationRows<'_>) -> Seen<f64> {
     let first = rows.len().checked_sub(TURNOVER_DAYS).ok_or(Reason::InsufficientHistory)?;
     let mut sum = 0.0;
     for i in first..rows.len() {
-        sum += rows.get(i).and_then(|row| row.turnover).ok_or(Reason::SourceMissing).and_then(not_negative)?;
+        sum += rows.figure(i, Figure::Turnover).map_err(reason).and_then(not_negative)?;
     }
     Ok(sum / TURNOVER_DAYS as f64)
 }
 
 /// Share of the visible values that are at or below the newest one, percent.
-fn percentile(rows: &ValuationRows<'_>, field: impl Fn(&Valuation) -> Option<f64>) -> Seen<f64> {
-    let current = rows.last().and_then(|row| field(&row)).ok_or(Reason::SourceMissing)?;
+fn percentile(rows: &ValuationRows<'_>, figure: Figure) -> Seen<f64> {
+    let newest = rows.len().checked_sub(1).ok_or(Reason::InsufficientHistory)?;
+    let current = rows.figure(newest, figure).map_err(reason)?;
     let (mut known, mut below) = (0_usize, 0_usize);
     for i in 0..rows.len() {
-        if let Some(value) = rows.get(i).and_then(|row| field(&row)) {
+        if let Ok(value) = rows.figure(i, figure) {
             known += 1;
             below += usize::from(value <= current);
         }

@@ -149,6 +149,10 @@ fn broken_numbers_are_null_with_a_reason() {
         assert_eq!(got[field], json!(null), "{field}");
         assert!(missing(&got).iter().any(|m| m.starts_with(field)), "{field}");
     }
+    // A missing multiple and a broken one are not the same.
+    for line in ["pe_ttm: source_missing", "pb_mrq: bad_value", "ps_ttm: bad_value", "pb_mrq_percentile: bad_value"] {
+        assert!(missing(&got).iter().any(|m| m == line), "{line} in {:?}", missing(&got));
+    }
 }
 
 #[test]

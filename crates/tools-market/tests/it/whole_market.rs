@@ -321,6 +321,18 @@ fn features_see_one_price_level_across_an_ex_date() {
     assert_ne!(level["candidates"].get(0).map(|c| &c["drawdown_120_pct"]), Some(&json!(-50.98)));
 }
 
+// nothing of a call is passed over in silence
+#[test]
+fn a_bad_cursor_is_refused_although_the_sector_is_right() {
+    let store = market().build();
+    for tool in ["get_sector_summary", "get_narrative_sector_summary"] {
+        for sector in ["Banking", "Chi", "Nowhere"] {
+            let failure = refused(&store, NOW, tool, json!({"sector": sector, "cursor": "no-cursor"}));
+            assert_eq!(failure.code, ErrorCode::InvalidCursor, "{tool} {sector}");
+        }
+    }
+}
+
 // engine E2.8: ten shares per ten inside the 20 sessions: 2,000 shares after the ex-date are as much of the company as 1,000 before
 #[test]
 fn a_bonus_issue_is_no_growth_of_volume_in_any_tool() {

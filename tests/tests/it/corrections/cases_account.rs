@@ -184,7 +184,7 @@ pub(crate) fn plans() -> Vec<Case> {
 
 /// Refusals of conditional orders.
 pub(crate) fn conditions() -> Vec<Case> {
-    use Way::{Changed, Final, Named, NothingHere};
+    use Way::{Changed, Final, Named};
     let manage = |code, args, way| case("manage_conditional_order", code, args, way);
     let create = |action: &str, code: &str, quantity: i64| {
         let more = json!({ "operation": "create", "comparator": "price_gte", "trigger_price": 12.0 });
@@ -208,7 +208,7 @@ pub(crate) fn conditions() -> Vec<Case> {
         manage(ConditionalOrderCannotOpenPosition, create("buy", PLAIN, 100), Final).card(planned),
         manage(ConditionalOrderStateConflict, update(json!({ "order_id": "cond-0099", "trigger_price": 13.0 })), Named)
             .after(made()),
-        manage(ConditionalOrderStateConflict, cancel.clone(), NothingHere),
+        manage(ConditionalOrderStateConflict, cancel.clone(), Final),
         manage(
             ConditionalOrderStateConflict,
             update(json!({ "trigger_price": 12.0 })),

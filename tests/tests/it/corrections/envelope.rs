@@ -16,9 +16,14 @@ pub(crate) struct Answer {
     pub(crate) report: CallReport,
 }
 
-/// Codes whose failures say themselves whether a smaller order helps.
-const SAYS_ITSELF: [ErrorCode; 4] =
-    [ErrorCode::NoLiquidity, ErrorCode::InsufficientCash, ErrorCode::PositionWeightLimit, ErrorCode::MinimumHolding];
+/// Codes whose failures say themselves whether a smaller order, or another order id, helps.
+const SAYS_ITSELF: [ErrorCode; 5] = [
+    ErrorCode::NoLiquidity,
+    ErrorCode::InsufficientCash,
+    ErrorCode::PositionWeightLimit,
+    ErrorCode::MinimumHolding,
+    ErrorCode::ConditionalOrderStateConflict,
+];
 
 /// Definitions under both policies of the codes, by name.
 static DEFINITIONS: LazyLock<[BTreeMap<&'static str, Definition>; 2]> = LazyLock::new(|| {

@@ -231,6 +231,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         covers: |_, diff| diff.ours.as_str().is_some_and(|t| t.starts_with("The position") || t.starts_with("Protective stop")),
     },
     Entry {
+        id: "b29-none-active",
+        tools: MANAGE,
+        fields: &["retryable"],
+        reason: "Without an active order no id can be sent that would do, so there is nothing to try again.",
+        covers: |case, diff| {
+            let none = case.played.ours["correction"]["active_order_ids"] == json!([]);
+            let made = |e: &&Arc<Earlier>| e.1["operation"] == json!("create") && e.3["success"] == json!(true);
+            let gone = |e: &&Arc<Earlier>| e.1["operation"] == json!("cancel") && e.3["success"] == json!(true);
+            let count = |what: &dyn Fn(&&Arc<Earlier>) -> bool| case.played.earlier.iter().filter(what).count();
+            none && count(&made) <= count(&gone) && diff.theirs == json!(true) && diff.ours == json!(false)
+        },
+    },
+    Entry {
         id: "b29-no-change",
         tools: MANAGE,
         fields: &["correction.required_tool"],
