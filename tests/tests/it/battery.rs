@@ -1,16 +1,17 @@
 //! Calls that exercise every tool: its own example on every listed security, and the edges of its arguments.
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use traderharness_harness::{RawArguments, Session};
 
-/// Every call, as `tool(arguments)` and the text the model reads. Completion tools and the sandbox come last or not at all: they
-/// would move the clock or leave this process.
+/// Tools that come last, once each: the sandbox, which answers that it is not there, and what ends a decision point.
+const LAST: [&str; 3] = ["execute_code", "complete_phase", "finish_day"];
+
+/// Every call, as `tool(arguments)` and the text the model reads. Every tool on offer is called. The decision point is completed at the
+/// end; the clock stays where it is.
 pub(crate) fn run(session: &mut Session) -> Vec<(String, String)> {
-    let tools: Vec<(String, Value)> = session
-        .offered()
-        .map(|t| (t.bound.spec().name.to_owned(), t.definition.example().clone()))
-        .filter(|(name, _)| !["complete_phase", "finish_day", "execute_code"].contains(&name.as_str()))
-        .collect();
+    let offered = session.offered().map(|t| (t.bound.spec().name.to_owned(), t.definition.example().clone()));
+    let (last, tools): (Vec<_>, Vec<_>) = offered.partition(|(name, _)| LAST.contains(&name.as_str()));
     let codes: Vec<String> = {
         let (view, mask) = (session.view(), session.mask());
         let listed = mask.in_visible_order().iter().filter(|sec| view.is_listed(**sec));
@@ -45,6 +46,19 @@ pub(crate) fn run(session: &mut Session) -> Vec<(String, String)> {
             call(session, tool, &args, &mut seen);
         }
     }
+    // Again, now that something is held and watched.
+    for tool in ["get_position", "remove_watchlist"].iter().filter(|tool| tools.iter().any(|(name, _)| name == *tool)) {
+        for code in &codes {
+            call(session, tool, &json!({ "stock_code": code }), &mut seen);
+        }
+    }
+    for (tool, mut args) in last {
+        if tool != "execute_code" {
+            let open: Vec<&str> = session.phase().pending().iter().map(|p| p.code.as_str()).collect();
+            args["abandon_error_codes"] = json!(BTreeSet::from_iter(open));
+        }
+        call(session, &tool, &args, &mut seen);
+    }
     seen
 }
 
@@ -63,5 +77,12 @@ pub(crate) fn ask(session: &mut Session, code: &str) -> Vec<(String, String)> {
 fn call(session: &mut Session, tool: &str, args: &Value, seen: &mut Vec<(String, String)>) {
     session.begin_message();
     let report = session.call(tool, RawArguments::Value(args.clone())).expect("a session that goes on");
+    let sector = report.envelope.0["correction"]["sectors"].get(0).cloned();
     seen.push((format!("{tool}({args})"), report.text));
+    // The sector of an example is in no small market; the failure names those that are.
+    if let Some(sector) = sector.filter(|sector| args["sector"] != *sector) {
+        let mut args = args.clone();
+        args["sector"] = sector;
+        call(session, tool, &args, seen);
+    }
 }

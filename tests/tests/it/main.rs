@@ -6,3 +6,4 @@ mod contracts;
 mod corrections;
 mod differential;
 mod poison;
+mod results;

@@ -55,6 +55,7 @@ fn told(session: &Session) -> Vec<(String, String)> {
         ("protocol".into(), prompt::protocol(session)),
         ("morning brief".into(), brief::morning(session, &[])),
         ("window message".into(), brief::window(session)),
+        ("memory text".into(), session.memory_text().unwrap_or_default()),
         ("account".into(), session.account_summary().to_string()),
         ("tools".into(), serde_json::Value::from(session.tool_definitions()).to_string()),
     ]

@@ -11,7 +11,7 @@ use traderharness_contract::Group;
 use traderharness_contract::audit::{audit, audit_all};
 
 /// Workspace-level test modules that hold the tools to their contracts: reviewed snapshots, and real answers and failures.
-const TESTS: [&str; 2] = ["contracts::", "corrections::"];
+const TESTS: [&str; 3] = ["contracts::", "corrections::", "results::"];
 
 /// Runs all five parts and prints each finding on a line.
 pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
