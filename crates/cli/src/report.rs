@@ -74,7 +74,10 @@ impl Observer for Printer {
     }
 
     fn call(&mut self, _: &Session, report: &CallReport) {
-        let line = call_line(report);
+        let mut line = call_line(report);
+        if report.truncated {
+            line.push_str("  (too long: the model read a part)");
+        }
         let tool = report.tool.clone();
         let text = if report.envelope.is_success() {
             if let Some(at) = self.open.iter().position(|t| *t == tool) {

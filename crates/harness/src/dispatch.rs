@@ -138,7 +138,9 @@ impl Session {
             self.append(Record::Fill { event })?;
             self.recorded_fills += 1;
         }
-        self.append(Record::tool_result(id, name, &envelope))?;
+        // A result that was cut is kept whole, with what the model read of it.
+        let shown = fitted.truncated.then(|| fitted.text.clone());
+        self.append(Record::tool_result(id, name, &envelope, shown))?;
         if effect == Some(Effect::Financial) {
             self.order_unknown = false;
         }

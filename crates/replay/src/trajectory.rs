@@ -83,8 +83,11 @@ pub enum Record {
         /// Code of the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<String>,
-        /// What the model reads.
+        /// The whole result.
         result: Value,
+        /// The text that the model read in its place, when the result was longer than the size budget lets a model read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     /// An order was accepted or refused, or a conditional order changed.
     Order {
@@ -130,14 +133,15 @@ pub enum Record {
 }
 
 impl Record {
-    /// The result record of a call, from the envelope the model reads.
-    pub fn tool_result(call_id: impl Into<String>, tool: impl Into<String>, envelope: &Envelope) -> Self {
+    /// The result record of a call. `shown` is the text the model read when the whole envelope did not fit.
+    pub fn tool_result(call_id: impl Into<String>, tool: impl Into<String>, envelope: &Envelope, shown: Option<String>) -> Self {
         Self::ToolResult {
             call_id: call_id.into(),
             tool: tool.into(),
             success: envelope.is_success(),
             error_code: envelope.error_code().map(str::to_owned),
             result: envelope.0.clone(),
+            shown,
         }
     }
 }

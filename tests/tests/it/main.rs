@@ -5,5 +5,6 @@ mod battery;
 mod contracts;
 mod corrections;
 mod differential;
+mod paths;
 mod poison;
 mod results;

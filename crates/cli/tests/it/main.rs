@@ -7,6 +7,7 @@ mod command;
 mod demo;
 mod determinism;
 mod gate;
+mod paths;
 mod readme;
 mod resume;
 mod runs;

@@ -34,7 +34,7 @@ fn records() -> Vec<Record> {
             response: Response::new(Message::assistant("", std::slice::from_ref(&call))),
         },
         Record::ToolCall { call_id: call.id, tool: call.name, arguments: call.arguments },
-        Record::tool_result("c1", "place_order", &envelope),
+        Record::tool_result("c1", "place_order", &envelope, None),
         Record::Order { event: json!({"status": "accepted"}) },
         Record::Fill { event: json!({"price": "10.25", "quantity": 100}) },
         Record::Completion { point: "open_1".into(), detail: json!({"summary": "done"}) },
