@@ -359,14 +359,36 @@ fn two_tools_of_one_name_stop_the_start() {
     assert!(fault.to_string().contains("two tools are named"), "{fault}");
 }
 
-// complaint AR-11
+// complaint AR-11: what the host knows is in its context, never in the arguments
 #[test]
 fn arguments_are_recorded_as_sent_and_nothing_is_injected() {
     let memory = Memory::default();
     let mut session = Setup { journal: Box::new(memory.clone()), masked: true, ..Setup::default() }.at(DecisionPoint::Open1);
     let alias = session.mask().code(session.mask().in_visible_order()[1]).to_owned();
     let sent = format!(r#"{{ "stock_code" : "{alias}" }}"#);
-    text_call(&mut session, "get_stock_price", &sent);
-    let records = memory.records.lock().unwrap();
-    assert!(records.iter().any(|r| matches!(r, Record::ToolCall { arguments, .. } if *arguments == sent)));
+    let report = text_call(&mut session, "get_stock_price", &sent);
+    assert_eq!((code(&report), &report.received, report.notes.len()), ("success", &json!({ "stock_code": alias }), 0));
+    let kept: Vec<String> = memory
+        .records
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|r| if let Record::ToolCall { arguments, .. } = r { Some(arguments.clone()) } else { None })
+        .collect();
+    assert_eq!(kept, [sent]);
+    // No contract has a field for what a host would inject, and a model that sends one is told so.
+    let host = ["run_dir", "clock", "session", "session_id", "day", "phase", "view", "account", "card", "agent"];
+    for tool in session.offered() {
+        let properties = tool.definition.input_schema["properties"].as_object().cloned().unwrap_or_default();
+        for field in host {
+            assert!(!properties.contains_key(field), "{} takes `{field}`", tool.bound.spec().name);
+        }
+    }
+    for field in host {
+        let mut args = json!({ "stock_code": alias });
+        args[field] = json!("x");
+        let report = call(&mut session, "get_stock_price", args);
+        assert_eq!(code(&report), "invalid_tool_arguments", "{field}");
+        assert_eq!(report.envelope.0["correction"]["issues"][0]["path"], json!(format!("/{field}")));
+    }
 }

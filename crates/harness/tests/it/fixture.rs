@@ -19,6 +19,11 @@ fn closes(base: f64) -> Vec<f64> {
 }
 
 pub(crate) fn store() -> Arc<Store> {
+    Arc::new(market().build())
+}
+
+/// The market of [`store`], for a test that changes something in it.
+pub(crate) fn market() -> SmallMarket {
     let days: Vec<Day> = SmallMarket::new(FIRST, SESSIONS)
         .stock(SmallStock::new("600001").closes(&closes(10.0)))
         .build()
@@ -47,7 +52,7 @@ pub(crate) fn store() -> Arc<Store> {
         }
         market = market.stock(stock);
     }
-    Arc::new(market.news("2024-04-09 09:40", "A headline", "Its text.").build())
+    market.news("2024-04-09 09:40", "A headline", "Its text.")
 }
 
 pub(crate) fn trading_days(store: &Store) -> Vec<Day> {

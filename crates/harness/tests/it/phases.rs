@@ -76,12 +76,12 @@ fn conditional_orders_run_when_a_window_opens() {
 fn expiries_are_recorded_and_told_in_the_morning() {
     let store = store();
     let days = trading_days(&store);
-    let memory = crate::fixture::Memory::default();
+    let memory = Memory::default();
     let card = Card { watchlist_ttl_days: 1, ..Card::builtin() };
     let mut session = Setup { card, journal: Box::new(memory.clone()), ..Setup::default() }.session(&store);
     let early = session.call("get_portfolio", traderharness_harness::RawArguments::Value(json!({})));
-    assert!(matches!(early, Err(traderharness_harness::SessionError::NotStarted)));
-    assert!(matches!(session.advance(), Err(traderharness_harness::SessionError::NotStarted)));
+    assert!(matches!(early, Err(SessionError::NotStarted)));
+    assert!(matches!(session.advance(), Err(SessionError::NotStarted)));
     session.start_day(days[0]).unwrap();
     let order = json!({ "operation": "create", "action": "buy", "stock_code": "600001", "quantity": 100, "comparator": "price_lte", "trigger_price": 1.0, "expires_in_trading_days": 1, "reasoning": "r" });
     assert_eq!(code(&call(&mut session, "manage_conditional_order", order)), "success");

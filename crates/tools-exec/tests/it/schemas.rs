@@ -106,3 +106,34 @@ fn contracts_are_reviewed_as_snapshots() {
         }
     }
 }
+
+// complaint AR-3: what 0 means as a size is said where a model reads it, and nothing is ever sized at 0
+#[test]
+fn a_size_of_zero_is_all_of_a_sell_and_no_buy() {
+    for (tool, buy, sell) in [
+        ("place_order", order_args("buy", PLAIN, 0), order_args("sell", PLAIN, 0)),
+        ("manage_conditional_order", condition_args("buy"), condition_args("sell")),
+    ] {
+        let definition = definition(tool, &Policy::default());
+        let said = definition.input_schema["properties"]["quantity"]["description"].as_str().unwrap();
+        assert!(said.contains("0 sells all that is sellable"), "{tool}: {said}");
+        assert!(definition.example()["quantity"].as_i64().unwrap() > 0, "{tool}: the example is sized");
+        let issues = definition.validate(&buy).unwrap_err();
+        assert!(issues.iter().all(|i| i.path == "/quantity") && !issues.is_empty(), "{tool}: {issues:?}");
+        assert!(definition.validate(&sell).is_ok(), "{tool}");
+    }
+    let world = World::full();
+    let mut account = rich();
+    let view = world.view(TODAY, traderharness_market::DecisionPoint::Open1);
+    let mut control = Default::default();
+    let nothing = call("place_order", order_args("sell", PLAIN, 0), view, &mut account, &free(), &mut control).unwrap_err();
+    assert_eq!(nothing.code, traderharness_contract::ErrorCode::PositionNotHeld);
+    assert!(account.fills().is_empty());
+}
+
+fn condition_args(action: &str) -> Value {
+    json!({
+        "operation": "create", "action": action, "stock_code": PLAIN, "quantity": 0, "comparator": "price_gte",
+        "trigger_price": 12.0, "reasoning": "r"
+    })
+}
