@@ -77,7 +77,7 @@ pub struct Args {
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub trigger_price: Option<f64>,
-    /// True for a stop that may only rise: a sell of quantity 0 at price_lte. False by default; cannot be changed later.
+    /// True for a stop that may only rise; only in a sell of quantity 0 at price_lte. False by default; cannot be changed later.
     #[serde(default)]
     pub protective: Option<bool>,
     /// Trading days the order lives, 1 to 250, counted from today: 1 = today only. Without it the order lives until it ends.
@@ -117,6 +117,8 @@ impl Tool for ManageConditionalOrder {
         description: "Makes, changes or cancels an order that fills by itself at the close of the first 5-minute bar that meets its \
                       condition.",
         notes: &[
+            "create needs action, stock_code, quantity, comparator and trigger_price, with or without protective and expires_in_trading_days.",
+            "update needs order_id and at least one of trigger_price, quantity and expires_in_trading_days; cancel needs order_id.",
             "Only bars that end after the order was made or last changed can fire it; bars between 10:00 and 14:50 are run when close_1 opens.",
             "Orders of one bar are tried in order of id; each fills under the same rules as place_order.",
             "A failed attempt is recorded and the order stays active; closing a position cancels its other sell conditions.",
