@@ -111,7 +111,9 @@ fn audit_path(dir: &Path, channel: &str) -> PathBuf {
 }
 
 fn unreadable(path: &Path, e: io::Error) -> Fault {
-    Fault::new(Class::Environment, e).context(format!("audit log `{}` cannot be read", path.display()))
+    Fault::new(Class::Environment, e).context(format!("audit log `{}` cannot be read", path.display())).hint(
+        "pass the audit.jsonl of a channel: CHANNEL/audit.jsonl in the --gate-dir folder, or in private/gate of a run folder",
+    )
 }
 
 /// `traderharness gate`.

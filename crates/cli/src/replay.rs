@@ -22,7 +22,9 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let file = if options.cassette.is_dir() { folder.cassette() } else { options.cassette.clone() };
     let cassette = Cassette::load(&file).map_err(|e| {
         let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
-        Fault::new(class, e).context(format!("cassette `{}`", file.display()))
+        let missing = class == Class::Environment;
+        let fault = Fault::new(class, e).context(format!("cassette `{}`", file.display()));
+        if missing { fault.hint("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { fault }
     })?;
     let player = player(cassette)?;
     let private = folder.read_private()?;
