@@ -123,6 +123,9 @@ pub(crate) struct ReplayOptions {
 pub(crate) struct ToolsOptions {
     /// Tool to show; all are listed without it.
     pub(crate) name: Option<String>,
+    /// Card under which contracts are shown: what it demands of orders stands in their schemas.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) card: Option<PathBuf>,
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -48,24 +48,34 @@ impl Fault {
         self
     }
 
-    /// Prints to stderr and gives the exit code.
+    /// Prints to stderr and gives the exit code; one JSON object for a machine.
     #[expect(clippy::print_stderr, reason = "the one place where the command talks about failures")]
-    pub(crate) fn report(&self) -> ExitCode {
-        let mut text = format!("error: {}", self.error);
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        let mut causes = Vec::new();
         let mut last = self.error.to_string();
         for cause in self.error.chain().skip(1) {
             let cause = cause.to_string();
             // Transparent errors repeat their source's text.
             if cause != last {
-                let _ = write!(text, "\n  caused by: {cause}");
+                causes.push(cause.clone());
             }
             last = cause;
+        }
+        let code = self.class as u8;
+        if json {
+            let error = self.error.to_string();
+            eprintln!("{}", serde_json::json!({ "error": error, "causes": causes, "hints": self.hints, "exit_code": code }));
+            return ExitCode::from(code);
+        }
+        let mut text = format!("error: {}", self.error);
+        for cause in &causes {
+            let _ = write!(text, "\n  caused by: {cause}");
         }
         for hint in &self.hints {
             let _ = write!(text, "\n  hint: {hint}");
         }
         eprintln!("{text}");
-        ExitCode::from(self.class as u8)
+        ExitCode::from(code)
     }
 }
 

@@ -22,6 +22,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    // Every command that prints a result takes --json; its failures are then for a machine too.
+    let json = std::env::args_os().any(|arg| arg == "--json");
     let outcome = match args.command {
         args::Command::Demo(options) => demo::demo(&options),
         args::Command::Run(options) => run::run(&options),
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
         args::Command::Gate(options) => gate::gate(&options),
     };
     match outcome {
-        Ok(code) => report::lost_output().map_or(code, |fault| fault.report()),
-        Err(fault) => fault.report(),
+        Ok(code) => report::lost_output().map_or(code, |fault| fault.report(json)),
+        Err(fault) => fault.report(json),
     }
 }

@@ -116,7 +116,7 @@ fn gate_dir(options: &RunOptions, folder: Option<&RunFolder>) -> Result<PathBuf,
     })
 }
 
-fn read_card(path: &Path) -> Result<Card, Fault> {
+pub(crate) fn read_card(path: &Path) -> Result<Card, Fault> {
     let value = read_value("card", path)?;
     let named = |e: traderharness_harness::CardError| Fault::new(Class::Input, e).context(format!("card `{}`", path.display()));
     Card::from_json(&value.to_string()).map_err(named)

@@ -3,6 +3,7 @@
 use crate::args::ToolsOptions;
 use crate::fault::{Class, Fault, Outcome};
 use crate::report::print;
+use crate::run::read_card;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -10,7 +11,11 @@ use traderharness_contract::{Definition, Policy};
 use traderharness_harness::toolbox::definitions;
 
 pub(crate) fn tools(options: &ToolsOptions) -> Outcome {
-    let all = definitions(&Policy { masked_codes: true, ..Policy::default() });
+    let policy = match &options.card {
+        Some(path) => read_card(path)?.policy(true),
+        None => Policy { masked_codes: true, ..Policy::default() },
+    };
+    let all = definitions(&policy);
     let Some(name) = &options.name else {
         if options.json {
             print(&pretty(&Value::Array(all.iter().map(machine).collect())));

@@ -64,7 +64,6 @@ pub fn window(session: &Session) -> String {
     let clock = session.clock();
     let until = clock.point.visible_until().unwrap_or_default();
     let mut text = format!("Decision point: {}. Bars of today are visible up to {until}.\n", clock.point);
-    conditions(&mut text, session);
     account(&mut text, session);
     headlines(&mut text, session);
     text
@@ -102,7 +101,10 @@ fn account(text: &mut String, session: &Session) {
 }
 
 /// Conditional orders that were tried on the bars that just became visible.
-fn conditions(text: &mut String, session: &Session) {
+///
+/// `None` when none was tried. Sent before the window message (engine E10.1).
+pub fn conditions(session: &Session) -> Option<String> {
+    let mut text = String::new();
     for outcome in session.conditions_met() {
         let code = session.view().find(outcome.security).map_or("?", |sec| session.mask().code(sec));
         let _ = match &outcome.result {
@@ -124,6 +126,7 @@ fn conditions(text: &mut String, session: &Session) {
             ),
         };
     }
+    (!text.is_empty()).then_some(text)
 }
 
 /// Items strictly before now and not before the previous decision point's now (engine E2.3); three days back where there is none.

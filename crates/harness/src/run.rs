@@ -288,6 +288,9 @@ impl Loop<'_> {
                 break;
             }
             self.session.advance()?;
+            if let Some(events) = brief::conditions(self.session) {
+                self.tell(events)?;
+            }
             let text = brief::window(self.session);
             self.open_point(text)?;
         }

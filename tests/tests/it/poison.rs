@@ -54,6 +54,7 @@ fn told(session: &Session) -> Vec<(String, String)> {
         ("system prompt".into(), prompt::system(session.card(), config.dates, config.entities)),
         ("protocol".into(), prompt::protocol(session)),
         ("morning brief".into(), brief::morning(session, &[])),
+        ("conditional-order events".into(), brief::conditions(session).unwrap_or_default()),
         ("window message".into(), brief::window(session)),
         ("memory text".into(), session.memory_text().unwrap_or_default()),
         ("account".into(), session.account_summary().to_string()),

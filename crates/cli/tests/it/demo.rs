@@ -64,6 +64,17 @@ fn tools_are_listed_and_shown() {
         assert_eq!(machine["name"], tool);
         assert_eq!(machine["input_schema"]["additionalProperties"], false);
     }
+    // A card's demands stand in the schema.
+    let folder = tempfile::tempdir().unwrap();
+    let card = folder.path().join("card.yaml");
+    std::fs::write(&card, "id: strict\nrequire_decision_card: true\n").unwrap();
+    let under = run(&["tools", "place_order", "--json", "--card", card.to_str().unwrap()]);
+    assert_ne!(under.out, run(&["tools", "place_order", "--json"]).out);
+    // Failures of --json are JSON too.
+    let machine = run(&["tools", "get_klines", "--json"]);
+    let fault: Value = serde_json::from_str(&machine.err).unwrap();
+    assert_eq!((machine.code, &fault["exit_code"], machine.out.as_str()), (2, &serde_json::json!(2), ""));
+    assert!(fault["hints"][0].as_str().unwrap().starts_with("tools: "));
     let unknown = run(&["tools", "get_klines"]);
     assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("hint: tools: "), "{}", unknown.err);

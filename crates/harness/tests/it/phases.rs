@@ -63,12 +63,13 @@ fn conditional_orders_run_when_a_window_opens() {
     let far = json!({ "operation": "create", "action": "buy", "stock_code": "600002", "quantity": 100, "comparator": "price_lte", "trigger_price": 1.0, "reasoning": "r" });
     assert_eq!(code(&call(&mut session, "manage_conditional_order", far)), "success");
     session.advance().unwrap();
-    let text = traderharness_harness::brief::window(&session);
+    let text = traderharness_harness::brief::conditions(&session).unwrap();
     assert!(text.contains("Conditional order cond-0001 bought 100 shares of 600001 at 10.10 (09:35)."), "{text}");
     assert!(!text.contains("cond-0002"), "{text}");
     assert_eq!(session.account().fills().len(), 1);
     session.advance().unwrap();
     assert!(session.conditions_met().is_empty());
+    assert_eq!(traderharness_harness::brief::conditions(&session), None);
 }
 
 // engine E5.5: what ends by time is recorded and told in the morning
