@@ -41,7 +41,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Outcome {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    print(&summary_text(&replayed.summary, replayed.world.synthetic()));
+    print(&summary_text(&replayed.summary, &replayed.world.data_notes()));
     if printer.repairs > 0 {
         print(&format!("{} failed call(s) were repaired inside their phase.", printer.repairs));
     }

@@ -76,7 +76,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
             &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
         ));
     } else {
-        print(&summary_text(&replayed.summary, replayed.world.synthetic()));
+        print(&summary_text(&replayed.summary, &replayed.world.data_notes()));
         print(&identical(replayed.requests));
         if let Some(records) = records {
             print(&format!("{records} of {records} trajectory records identical."));

@@ -190,7 +190,7 @@ fn shorten(text: &str, limit: usize) -> String {
 }
 
 /// The run in three lines.
-pub(crate) fn summary_text(summary: &RunSummary, synthetic: bool) -> String {
+pub(crate) fn summary_text(summary: &RunSummary, data_notes: &str) -> String {
     let c = &summary.calls;
     let mut text = format!(
         "\n{} day(s): {:.2} -> {:.2} CNY ({:+.2}%)\n{} model requests, {} tool calls: {} succeeded, {} bad arguments, {} refused, {} environment",
@@ -205,8 +205,6 @@ pub(crate) fn summary_text(summary: &RunSummary, synthetic: bool) -> String {
         c.refused,
         c.environment
     );
-    if synthetic {
-        text.push_str("\nThe data of this run is SYNTHETIC: prices and names are invented.");
-    }
+    text.push_str(data_notes);
     text
 }

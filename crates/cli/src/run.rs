@@ -99,7 +99,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     if options.json {
         print(&pretty(&machine(&summary, &world)));
     } else {
-        print(&summary_text(&summary, world.synthetic()));
+        print(&summary_text(&summary, &world.data_notes()));
         if let Some(folder) = &folder {
             print(&format!("Recorded in {0}. Check it with: traderharness replay {0}", folder.path.display()));
         }
@@ -133,7 +133,7 @@ pub(crate) fn pretty(value: &Value) -> String {
 /// The summary with what it stands on.
 pub(crate) fn machine(summary: &RunSummary, world: &World) -> Value {
     let meta = world.store.meta();
-    json!({ "summary": summary, "dataset": { "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic } })
+    json!({ "summary": summary, "dataset": { "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic, "missing_tables": world.missing_tables } })
 }
 
 /// Dataset, mask, card and tools of a run.
@@ -143,6 +143,8 @@ pub(crate) struct World {
     card: Arc<Card>,
     toolbox: Arc<Toolbox>,
     check_output: bool,
+    /// Tables that the dataset does not have (DESIGN rule 10: reported, never invented).
+    missing_tables: Vec<String>,
     /// Order gate of the run, until it begins.
     pub(crate) gate: Cell<Option<OrderGate>>,
 }
@@ -158,6 +160,7 @@ impl World {
     ) -> Result<Self, Fault> {
         // A card out of a recording was not read by `Card::from_json`.
         manifest.card.check().map_err(|e| Fault::new(Class::Input, e).context("the card of the run"))?;
+        let missing_tables = dataset.report.missing_tables().map(str::to_owned).collect();
         let store = Arc::new(dataset.store);
         let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
         manifest.entity_mask_seed = mask.key_id();
@@ -169,12 +172,25 @@ impl World {
             card: Arc::new(manifest.card.clone()),
             toolbox: Arc::new(toolbox),
             check_output,
+            missing_tables,
             gate: Cell::new(None),
         })
     }
 
-    pub(crate) fn synthetic(&self) -> bool {
-        self.store.meta().synthetic
+    /// What the reader of a result must know of the data it stands on; empty when there is nothing.
+    pub(crate) fn data_notes(&self) -> String {
+        let mut notes = String::new();
+        if self.store.meta().synthetic {
+            notes.push_str("\nThe data of this run is SYNTHETIC: prices and names are invented.");
+        }
+        if !self.missing_tables.is_empty() {
+            let list = self.missing_tables.join(", ");
+            notes.push_str(&format!("\nNot in this dataset: {list}. Tools that need them answered data_unavailable."));
+        }
+        if self.missing_tables.iter().any(|table| table.starts_with("valuation")) {
+            notes.push_str("\nWithout valuation no security is known to be ST: every band is that of its board, and no buy is refused for ST.");
+        }
+        notes
     }
 
     /// Trading days of a window.

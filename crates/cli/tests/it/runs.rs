@@ -80,3 +80,29 @@ fn three_real_days_run_and_a_real_upper_limit_refuses_a_buy() {
     let replayed = run(&["replay", text(&record)]);
     assert_eq!(replayed.code, 0, "{}", replayed.err);
 }
+
+// DESIGN rule 10: invented data is named in every artifact, and so is what a dataset lacks
+#[test]
+fn every_artifact_says_what_its_data_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let market = folder.path().join("market");
+    let made = run(&["data", "generate", "--out", text(&market), "--stocks", "30", "--days", "40", "--minute-days", "2"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    assert!(made.out.contains("SYNTHETIC"), "{}", made.out);
+    std::fs::remove_file(market.join("valuation.parquet")).unwrap();
+    let script = folder.path().join("script.yaml");
+    std::fs::write(&script, "schema: 1\ndays: [{}]\n").unwrap();
+    let record = folder.path().join("run");
+    let day = ["--start", "2024-06-28", "--end", "2024-06-28"];
+    let line = ["run", "--script", text(&script), "--data", text(&market), "--record", text(&record)];
+    let ran = run(&[&line[..], &day[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for note in ["SYNTHETIC", "Not in this dataset: valuation", "no security is known to be ST"] {
+        assert!(ran.out.contains(note), "{note}: {}", ran.out);
+    }
+    for file in ["cassette.jsonl", "trajectory.jsonl", "summary.json"] {
+        let head: String = std::fs::read_to_string(record.join(file)).unwrap().replace(' ', "");
+        assert!(head.contains("\"synthetic\":true"), "{file}");
+    }
+    assert!(run(&["replay", text(&record)]).out.contains("SYNTHETIC"));
+}
