@@ -134,31 +134,41 @@ fn headlines(text: &mut String, session: &Session) {
     let view = session.view();
     let since = view.previous_now().unwrap_or_else(|| view.today().plus(-3).at(Minute::at(15, 0)));
     let mask = field_mask(session);
-    let mut items: Vec<(Moment, String)> = Vec::new();
+    // Time, code where the item is about a holding, text of the source.
+    let mut found: Vec<(Moment, Option<&str>, &str)> = Vec::new();
     if let Some(news) = view.news() {
         let from = news.partition_point(|n| n.time < since);
-        for item in &news[from..] {
-            let title = if item.title.is_empty() { &item.content } else { &item.title };
-            items.push((item.time, mask.text(title).into_owned()));
-        }
+        found.extend(
+            news[from..].iter().map(|n| (n.time, None, if n.title.is_empty() { n.content.as_str() } else { n.title.as_str() })),
+        );
     }
     for sec in session.account().ledger().positions().iter().filter_map(|p| view.find(p.code)) {
         let announcements = view.announcements(sec).unwrap_or_default();
         let from = announcements.partition_point(|a| a.time < since);
         let code = session.mask().code(sec);
-        for item in &announcements[from..] {
-            items.push((item.time, format!("{code}: {}", mask.text(&item.title))));
-        }
+        found.extend(announcements[from..].iter().map(|a| (a.time, Some(code), a.title.as_str())));
     }
-    if items.is_empty() {
+    if found.is_empty() {
         return;
     }
+    let total = found.len();
+    found.sort_by_key(|(time, ..)| *time);
+    // Only what can be shown is masked: the newest items, with all that share the time of the last of them.
+    let oldest = found[total.saturating_sub(HEADLINES)].0;
+    let shown = &found[found.partition_point(|(time, ..)| *time < oldest)..];
+    let mut items: Vec<(Moment, String)> = shown
+        .iter()
+        .map(|(time, code, title)| {
+            let title = mask.text(title);
+            (*time, code.map_or_else(|| title.to_string(), |code| format!("{code}: {title}")))
+        })
+        .collect();
     items.sort();
     let _ = writeln!(
         text,
         "Since the previous decision point, {} items of text appeared{}:",
-        items.len(),
-        if items.len() > HEADLINES { ", the latest first" } else { "" }
+        total,
+        if total > HEADLINES { ", the latest first" } else { "" }
     );
     for (time, title) in items.iter().rev().take(HEADLINES) {
         let short: String = title.chars().take(HEADLINE_CHARS).collect();

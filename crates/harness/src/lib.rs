@@ -13,9 +13,9 @@
 //! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
 //! | [`brief`] | the texts a day starts with and each window opens with |
 //! | [`prompt`] | the system prompt and the phase protocol message |
-//! | [`model`] | model clients: the trait, scripted, recording, replaying |
+//! | [`model`] | model clients: the trait, scripted, replaying |
 //! | [`script`] | turns of a scripted model |
-//! | [`resume`] | going on with a run that was killed |
+//! | [`resume`] | the client that records, and going on with a run that was killed |
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

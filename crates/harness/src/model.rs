@@ -1,11 +1,10 @@
-//! Model clients: the trait, the scripted client, and the wrappers that record and replay.
+//! Model clients: the trait, the scripted client, and the client that replays. The one that records is in [`crate::resume`].
 
 use crate::script::{Otherwise, Script, ScriptError};
 use async_trait::async_trait;
 use serde_json::json;
 use traderharness_market::DecisionPoint;
-use traderharness_replay::cassette::DEFAULT_SCOPE;
-use traderharness_replay::{Message, Player, Recorder, RecordingError, ReplayError, Request, Response, ToolCall};
+use traderharness_replay::{Message, Player, RecordingError, ReplayError, Request, Response, ToolCall};
 
 /// Where in the run a request is made. Scripted clients use it; a real model sees only the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,34 +88,6 @@ impl ModelClient for ScriptedClient {
 
 fn offers(request: &Request, tool: &str) -> bool {
     request.tools.iter().any(|t| t.pointer("/function/name").and_then(serde_json::Value::as_str) == Some(tool))
-}
-
-/// Records every exchange of an inner client before the answer is used.
-#[derive(Debug)]
-pub struct RecordingClient<C> {
-    inner: C,
-    recorder: Recorder,
-}
-
-impl<C> RecordingClient<C> {
-    /// Wraps a client.
-    pub const fn new(inner: C, recorder: Recorder) -> Self {
-        Self { inner, recorder }
-    }
-
-    /// The recorder, to finish the file.
-    pub fn into_recorder(self) -> Recorder {
-        self.recorder
-    }
-}
-
-#[async_trait]
-impl<C: ModelClient> ModelClient for RecordingClient<C> {
-    async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
-        let response = self.inner.complete(request, turn).await?;
-        self.recorder.record(DEFAULT_SCOPE, request, &response)?;
-        Ok(response)
-    }
 }
 
 /// Answers from a recording, strictly in order; a request that differs stops the run. Never asks a live model.

@@ -75,7 +75,8 @@ fn diverged(record: &Record) -> RecordingError {
     RecordingError::Diverged { what: format!("the run now gives {record:?}").chars().take(300).collect() }
 }
 
-/// Answers from the interrupted recording as far as it goes, then from the model, whose answers are recorded.
+/// The client that records: answers from the interrupted recording as far as there is one, then from the model, whose answers are
+/// recorded before they are used.
 #[derive(Debug)]
 pub struct ResumingClient<C> {
     player: Option<Player>,

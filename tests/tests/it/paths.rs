@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 use traderharness_contract::budget::RESULT_LIMIT;
-use traderharness_harness::model::{ModelClient, RecordingClient, ReplayClient, ScriptedClient};
+use traderharness_harness::model::{ModelClient, ReplayClient, ScriptedClient};
+use traderharness_harness::resume::ResumingClient;
 use traderharness_harness::run::{Observer, RunSettings, run};
 use traderharness_harness::script::Script;
 use traderharness_harness::session::Journal;
@@ -112,7 +113,7 @@ fn recorded(masked: bool, path: &Path) -> (Seen, Vec<String>) {
     let script = Script::from_value(script).expect("a script").resolve(&STORE, &mask).expect("known codes");
     let meta = Meta { contract_version: "v5".into(), model: "scripted".into(), ..Meta::default() };
     let recorder = Recorder::create(path, meta).expect("a file");
-    let mut client = RecordingClient::new(ScriptedClient::new(script), recorder);
+    let mut client = ResumingClient::new(None, ScriptedClient::new(script), recorder);
     let seen = play(masked, &mut client);
     client.into_recorder().finish().expect("a cassette");
     let cassette = Cassette::load(path).expect("a cassette");

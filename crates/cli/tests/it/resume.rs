@@ -92,7 +92,7 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
             assert!(got == wanted, "round {round}: {file} differs from the uninterrupted run");
         }
     }
-    assert!(interrupted > 0, "no run of {rounds} was cut before its end");
+    assert!(interrupted * 2 >= rounds, "only {interrupted} of {rounds} runs were cut before their end");
 }
 
 /// The folder of a run that was killed when its trajectory had `kept` bytes: what the answers up to there had written, and no more.

@@ -72,6 +72,29 @@ fn conditional_orders_run_when_a_window_opens() {
     assert_eq!(traderharness_harness::brief::conditions(&session), None);
 }
 
+// engine E2.3: a brief counts every text since the last decision point and shows the newest twelve, ties by their words
+#[test]
+fn a_brief_shows_the_newest_texts_and_counts_all() {
+    use traderharness_market::testing::{SmallMarket, SmallStock};
+    let days = trading_days(&store());
+    let mut market = SmallMarket::new(crate::fixture::FIRST, crate::fixture::SESSIONS);
+    market = market.stock(SmallStock::new("600001").closes(&[10.0; crate::fixture::SESSIONS]));
+    for n in 0..20 {
+        // Five pairs of equal times among the newest ones.
+        market = market.news(
+            &format!("{} 08:{:02}", days[0], 10 + n - n % 2 * usize::from(n > 9)),
+            &format!("Headline {n:02}"),
+            "Its text.",
+        );
+    }
+    let mut session = Setup::default().session(&std::sync::Arc::new(market.build()));
+    session.start_day(days[0]).unwrap();
+    let brief = traderharness_harness::brief::morning(&session, &[]);
+    assert!(brief.contains("20 items of text appeared, the latest first:"), "{brief}");
+    let shown: Vec<&str> = brief.lines().filter_map(|line| line.split("Headline ").nth(1)).collect();
+    assert_eq!(shown, ["19", "18", "17", "16", "15", "14", "13", "12", "11", "10", "09", "08"]);
+}
+
 // engine E5.5: what ends by time is recorded and told in the morning
 #[test]
 fn expiries_are_recorded_and_told_in_the_morning() {

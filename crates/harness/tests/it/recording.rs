@@ -3,7 +3,8 @@
 use crate::fixture::{Memory, Setup, market, store, trading_days};
 use serde_json::json;
 use std::sync::Arc;
-use traderharness_harness::model::{ModelError, RecordingClient, ReplayClient, ScriptedClient};
+use traderharness_harness::model::{ModelError, ReplayClient, ScriptedClient};
+use traderharness_harness::resume::ResumingClient;
 use traderharness_harness::run::{RunError, RunSettings, Silent, run};
 use traderharness_harness::script::Script;
 use traderharness_market::{Mask, MaskConfig, Store};
@@ -33,7 +34,7 @@ fn record(path: &std::path::Path) -> (String, Vec<u8>) {
     let memory = Memory::default();
     let mut session = Setup { masked: true, journal: Box::new(memory.clone()), ..Setup::default() }.session(&store);
     let meta = Meta { contract_version: "v5".into(), model: "scripted".into(), ..Meta::default() };
-    let mut client = RecordingClient::new(ScriptedClient::new(script()), Recorder::create(path, meta).unwrap());
+    let mut client = ResumingClient::new(None, ScriptedClient::new(script()), Recorder::create(path, meta).unwrap());
     let summary = block(run(&mut session, &mut client, &trading_days(&store), &settings(), &mut Silent)).unwrap();
     assert_eq!(summary.days.iter().map(|d| d.fills).collect::<Vec<_>>(), [1, 1, 0]);
     client.into_recorder().finish().unwrap();

@@ -2,7 +2,8 @@
 
 use super::budget::Budget;
 use crate::text::cut::Cut;
-use crate::text::items::{EmptyReason, Item};
+use crate::text::items::EmptyReason;
+use crate::text::news::Story;
 use crate::text::search::{NewsMatches, NewsQuery, search};
 use crate::text::window::{Since, as_of};
 use crate::{MarketCtx, MarketTools, lookup, page};
@@ -81,7 +82,7 @@ pub(crate) struct Output {
     /// End of the window, excluded: now.
     until: TimeField,
     /// Items, newest first.
-    news: Vec<Story>,
+    news: Vec<Linked>,
     /// Items in the window that the filters let pass.
     total: usize,
     /// Items returned here.
@@ -105,23 +106,11 @@ pub(crate) struct Output {
     repeated: bool,
 }
 
-/// One news item.
+/// One news item with what the source links it to.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Story {
-    /// Id to cite this item by.
-    evidence_id: String,
-    /// Time of publication.
-    time: TimeField,
-    /// Title, at most 200 characters; empty when the source has none.
-    title: FreeText,
-    /// Content, at most content_limit characters.
-    content: FreeText,
-    /// Characters of the whole content.
-    content_characters: usize,
-    /// True when title or content was cut.
-    content_cut: bool,
-    /// Weight the source gives the item: A (highest), B, C; empty when unknown.
-    level: String,
+pub(crate) struct Linked {
+    #[serde(flatten)]
+    story: Story,
     /// Tags of the source, at most 200 characters; empty when there are none.
     tags: FreeText,
     /// Securities the source links to the item, at most 200 characters; empty when there are none.
@@ -174,7 +163,7 @@ impl Tool for GetNarrativeNews {
         let found = search(&view, &query)?;
         let scope = format!("get_narrative_news\n{question}\n{}", args.max_results);
         let page = page::page(&view, &scope, args.cursor.as_deref(), found.items, usize::from(args.max_results))?;
-        let news: Vec<Story> = page.records.iter().map(|row| story(&view, row, usize::from(args.content_limit))).collect();
+        let news: Vec<Linked> = page.records.iter().map(|row| linked(&view, row, usize::from(args.content_limit))).collect();
         // Nothing can fail from here on: the question is answered and counts.
         let repeated = ctx.state.today.searches.count(question);
         Ok(Output {
@@ -213,16 +202,9 @@ fn question(args: &Args, keyword: Option<&str>, sector: Option<&str>, alias: Opt
     out
 }
 
-fn story(view: &View<'_>, row: &NewsItem, limit: usize) -> Story {
-    let (title, content) = (Cut::at(view, &row.title, SHORT_LIMIT), Cut::at(view, &row.content, limit));
-    Story {
-        evidence_id: row.evidence_id(view),
-        time: row.time.into(),
-        title: title.text,
-        content: content.text,
-        content_characters: content.characters,
-        content_cut: title.cut || content.cut,
-        level: row.level.clone(),
+fn linked(view: &View<'_>, row: &NewsItem, limit: usize) -> Linked {
+    Linked {
+        story: Story::of(view, row, limit),
         tags: Cut::at(view, &row.tags, SHORT_LIMIT).text,
         linked_stocks: Cut::at(view, &row.stock_list, SHORT_LIMIT).text,
     }

@@ -19,7 +19,7 @@ pub(crate) mod cut;
 mod filings;
 pub(crate) mod items;
 mod needle;
-mod news;
+pub(crate) mod news;
 pub(crate) mod search;
 pub(crate) mod window;
 mod words;

@@ -145,7 +145,7 @@ impl Tool for GetNews {
         let size = usize::from(args.max_results.unwrap_or(DEFAULT_RESULTS));
         let page = page::page(view, &query, args.cursor.as_deref(), found.items, size)?;
         let limit = usize::from(args.content_limit.unwrap_or(DEFAULT_CONTENT));
-        let news: Vec<Story> = page.records.iter().map(|row| story(view, row, limit)).collect();
+        let news: Vec<Story> = page.records.iter().map(|row| Story::of(view, row, limit)).collect();
         Ok(Output {
             as_of: as_of(view),
             from: found.window.from.into(),
@@ -162,15 +162,18 @@ impl Tool for GetNews {
     }
 }
 
-fn story(view: &View<'_>, row: &NewsItem, limit: usize) -> Story {
-    let (title, content) = (Cut::at(view, &row.title, TITLE_LIMIT), Cut::at(view, &row.content, limit));
-    Story {
-        evidence_id: row.evidence_id(view),
-        time: row.time.into(),
-        title: title.text,
-        content: content.text,
-        content_characters: content.characters,
-        content_cut: title.cut || content.cut,
-        level: row.level.clone(),
+impl Story {
+    /// The item as it is shown, its content cut to `limit` characters.
+    pub(crate) fn of(view: &View<'_>, row: &NewsItem, limit: usize) -> Self {
+        let (title, content) = (Cut::at(view, &row.title, TITLE_LIMIT), Cut::at(view, &row.content, limit));
+        Self {
+            evidence_id: row.evidence_id(view),
+            time: row.time.into(),
+            title: title.text,
+            content: content.text,
+            content_characters: content.characters,
+            content_cut: title.cut || content.cut,
+            level: row.level.clone(),
+        }
     }
 }
