@@ -118,6 +118,7 @@ mod issues;
 pub mod json;
 pub mod kinds;
 pub mod outcome;
+pub mod parse;
 pub mod policy;
 pub mod render;
 mod schema;

@@ -22,6 +22,12 @@ pub trait Journal: Send {
     /// # Errors
     /// When the record is not safely kept.
     fn append(&mut self, record: Record) -> Result<(), RecordingError>;
+
+    /// What answered this call from outside the process when the run was recorded; `None` when there is no recording of it, so that
+    /// the outside has to be asked.
+    fn kept_external(&mut self, _call_id: &str, _tool: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// Keeps nothing: for benches and for hosts that record elsewhere.

@@ -72,6 +72,16 @@ pub enum Record {
         /// Arguments as the model wrote them: JSON text, perhaps broken.
         arguments: String,
     },
+    /// Something outside this process answered for a call: the sandbox, a plug-in tool. Kept before the call's result, so that a replay
+    /// or a resumed run can take it from here instead of asking again.
+    External {
+        /// Id the model gave the call.
+        call_id: String,
+        /// Tool name.
+        tool: String,
+        /// What came back, in the form of whoever asked.
+        outcome: Value,
+    },
     /// A tool answered.
     ToolResult {
         /// Id the model gave the call.

@@ -8,6 +8,7 @@ use traderharness_contract::{Family, Handler};
 use traderharness_market::View;
 
 pub mod account;
+pub mod code;
 pub mod conditional;
 pub mod control;
 pub mod corporate;
@@ -25,6 +26,7 @@ pub mod valuation;
 pub mod watchlist;
 
 pub use account::{Account, CardLimits};
+pub use code::{CodeFile, CodeOutcome, CodeRequest, CodeRunner};
 pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
 pub use gate::OrderGate;
@@ -56,6 +58,8 @@ pub struct ExecCtx<'a> {
     pub gate: Option<&'a mut OrderGate>,
     /// Phase control: open failures, and the completion this call asks for.
     pub control: &'a mut Control,
+    /// Who runs code, in a session that has a sandbox.
+    pub code: Option<&'a mut dyn CodeRunner>,
 }
 
 /// The tools, in catalog order.

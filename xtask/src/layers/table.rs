@@ -13,7 +13,7 @@ const fn row(package: &'static str, may_use: &'static [&'static str]) -> Row {
     Row { package, may_use }
 }
 
-const BELOW_DOORS: &[&str] = &["contract", "market", "tools-market", "tools-exec", "sandbox", "replay", "harness", "ingest"];
+const BELOW_DOORS: &[&str] = &["contract", "market", "tools-market", "tools-exec", "sandbox", "replay", "harness", "ingest", "connect"];
 const ALL: &[&str] = &[
     "contract",
     "market",
@@ -24,6 +24,7 @@ const ALL: &[&str] = &[
     "replay",
     "harness",
     "ingest",
+    "connect",
     "serve",
     "python",
     "cli",
@@ -40,6 +41,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("sandbox", &["contract", "market"]),
     row("sandbox-worker", &["sandbox"]),
     row("harness", &["contract", "market", "tools-market", "tools-exec", "sandbox", "replay"]),
+    row("connect", &["contract", "replay", "harness"]),
     row("serve", BELOW_DOORS),
     row("python", BELOW_DOORS),
     row(
@@ -54,6 +56,7 @@ pub(crate) const ROWS: &[Row] = &[
             "replay",
             "harness",
             "ingest",
+            "connect",
             "serve",
         ],
     ),
@@ -93,6 +96,7 @@ pub(crate) const FORBIDDEN: &[Forbidden] = &[
             "tools-exec",
             "sandbox",
             "harness",
+            "connect",
             "serve",
             "cli",
             "xtask",
@@ -126,8 +130,8 @@ pub(crate) const FORBIDDEN: &[Forbidden] = &[
     },
     Forbidden {
         crates: &["reqwest", "axum", "rmcp", "tokio"],
-        from: &["ingest", "replay"],
-        why: "neither data nor recordings come from a network",
+        from: &["ingest", "replay", "sandbox", "harness"],
+        why: "neither data, recordings nor a trading day come from a network",
     },
 ];
 
@@ -147,8 +151,8 @@ pub(crate) const ONLY_THROUGH: &[OnlyThrough] = &[
     OnlyThrough { name: "parquet", packages: &["ingest"], why: "one reader of datasets" },
     OnlyThrough { name: "jsonschema", packages: &["contract"], why: "one validator, one order of issues" },
     OnlyThrough { name: "pyo3", packages: &["sandbox-worker", "python"], why: "no Python in the host" },
-    OnlyThrough { name: "reqwest", packages: &["harness"], why: "model clients are the only network users of a run" },
-    OnlyThrough { name: "rmcp", packages: &["serve"], why: "the protocol is a door" },
+    OnlyThrough { name: "reqwest", packages: &["connect"], why: "model clients are the only network users of a run" },
+    OnlyThrough { name: "rmcp", packages: &["serve", "connect"], why: "the protocol is a door, or a plug-in tool's" },
     OnlyThrough { name: "axum", packages: &["serve"], why: "the protocol is a door" },
     OnlyThrough { name: "anyhow", packages: &["cli", "xtask", "xtask-linked", "tests"], why: "libraries have typed errors" },
     OnlyThrough { name: "clap", packages: &["cli", "xtask", "xtask-linked"], why: "libraries parse no command line" },

@@ -144,7 +144,7 @@ pub(crate) fn call(
     let tool = tool(name);
     let definition = definition(name, &Policy::default());
     definition.validate(&args).unwrap_or_else(|issues| panic!("{name} {args}: {issues:?}"));
-    let mut ctx = ExecCtx { view, account, limits, gate: None, control };
+    let mut ctx = ExecCtx { view, account, limits, gate: None, control, code: None };
     let payload = tool.invoke(&mut ctx, args)?;
     definition.validate_output(&payload).unwrap_or_else(|issues| panic!("{name}: {issues:?} in {payload:#}"));
     Ok(payload)

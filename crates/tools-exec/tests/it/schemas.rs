@@ -67,6 +67,7 @@ fn malformed_quantities_never_reach_the_handler() {
             limits: &limits,
             gate: None,
             control: &mut control,
+            code: None,
         };
         let failed = tool("place_order").invoke(&mut ctx, args).is_err();
         assert!(refused_by_schema || bad == json!(1e300), "{bad}");

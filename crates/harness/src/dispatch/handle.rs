@@ -1,0 +1,98 @@
+//! Steps 6 and 7 of a call: the handler on a fresh view, and the mask over what it returned.
+
+use super::admit::Admitted;
+use super::stopped;
+use crate::Session;
+use crate::masking::FieldMask;
+use crate::session::SessionError;
+use crate::toolbox::Contexts;
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use traderharness_contract::{ErrorCode, Outcome, ToolFailure};
+use traderharness_market::{Code, View};
+use traderharness_tools_exec::{Control, ExecCtx};
+use traderharness_tools_market::MarketCtx;
+
+impl Session {
+    /// 6-7: runs the handler on a fresh view and masks its result.
+    pub(super) fn handle(&mut self, admitted: Admitted<'_>) -> Result<Outcome, SessionError> {
+        let Admitted { tool, args } = admitted;
+        let spec = tool.bound.spec();
+        let asked = args.get("stock_code").cloned().unwrap_or_default();
+        let view = View::new(&self.config.store, self.clock, &self.config.mask);
+        let mut control = Control { pending: self.phase.blocking(), requested: None };
+        let mut contexts = Contexts {
+            market: MarketCtx { view, state: &mut self.market_state },
+            exec: ExecCtx {
+                view,
+                account: &mut self.account,
+                limits: &self.limits,
+                gate: self.gate.as_mut(),
+                control: &mut control,
+                code: None,
+            },
+        };
+        // A panic is a defect of ours. In a read tool it costs that call; in an account-changing one the account is not trusted any more.
+        let result = catch_unwind(AssertUnwindSafe(|| tool.invoke(&mut contexts, args)));
+        let result = match result {
+            Ok(result) => result,
+            Err(panic) => {
+                let fault = panic_text(panic.as_ref());
+                if !spec.effect.is_read() {
+                    self.defect = true;
+                    return Err(SessionError::Defect { tool: spec.name.to_owned(), fault });
+                }
+                self.market_state = Default::default();
+                Err(internal(spec.name))
+            }
+        };
+        let security = security_of(&asked);
+        if let Ok(payload) = &result {
+            self.account.evidence.note_call(spec.name, security, payload);
+        }
+        if let Some(completion) = control.requested.take() {
+            self.phase.completed = Some(completion);
+        }
+        let mask = FieldMask { store: &self.config.store, mask: &self.config.mask, today: self.clock.day };
+        let mut payload = match result {
+            Ok(payload) => payload,
+            Err(failure) => return Ok(stopped(mask.failure(failure))),
+        };
+        if self.config.check_output
+            && let Err(issues) = tool.definition.validate_output(&payload)
+        {
+            if !spec.effect.is_read() {
+                // What was done stays done; a failure would tell the agent that it was not.
+                self.defect = true;
+                let fault = format!("its result does not fit its output schema: {}", issues.first().map_or("", |i| &i.message));
+                return Err(SessionError::Defect { tool: spec.name.to_owned(), fault });
+            }
+            let mut failure = internal(spec.name);
+            failure.correction.insert("output_issues".into(), serde_json::to_value(&issues).unwrap_or_default());
+            return Ok(Outcome::Failed(mask.failure(failure)));
+        }
+        tool.definition.output_plan.mask(&mut payload, &mask);
+        Ok(Outcome::answered(payload))
+    }
+}
+
+/// Security a call is about, from its unmasked arguments.
+fn security_of(stock_code: &Value) -> Option<Code> {
+    stock_code.as_str().and_then(Code::parse)
+}
+
+fn internal(tool: &str) -> ToolFailure {
+    ToolFailure::new(
+        ErrorCode::Internal,
+        format!("A defect of the environment stopped {tool}; it is recorded."),
+        "This is not an error of your call. Go on without this tool.",
+    )
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no text".to_owned())
+}

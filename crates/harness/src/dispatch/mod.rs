@@ -1,0 +1,184 @@
+//! The way a tool call travels: the ten steps of DESIGN, in one function, whichever door the call came in by.
+
+mod admit;
+mod handle;
+
+use crate::Session;
+use crate::session::SessionError;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use traderharness_contract::budget::{OldestFirst, RESULT_LIMIT};
+use traderharness_contract::definition::Note;
+use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, ToolFailure};
+use traderharness_market::Side;
+use traderharness_replay::Record;
+use traderharness_tools_exec::{Fill, Origin};
+
+/// Characters of a tool name that are quoted back.
+const NAME_CHARS: usize = 80;
+
+/// Arguments as they came through a door.
+#[derive(Debug, Clone)]
+pub enum RawArguments<'a> {
+    /// The model's argument string, not yet parsed.
+    Text(&'a str),
+    /// Already a JSON value (MCP, HTTP, Python).
+    Value(Value),
+}
+
+/// What one call led to.
+#[derive(Debug, Clone)]
+pub struct CallReport {
+    /// Number of the call in the session, from 1.
+    pub call: u64,
+    /// Tool name as sent.
+    pub tool: String,
+    /// Arguments as the agent sent them.
+    pub received: Value,
+    /// Full result.
+    pub envelope: Envelope,
+    /// What the model reads: the envelope within the size budget, always valid JSON.
+    pub text: String,
+    /// True when `text` was compacted.
+    pub truncated: bool,
+    /// Failure code.
+    pub code: Option<ErrorCode>,
+    /// What was put into normal form before validation: nulls of optional fields, JSON strings for arrays. The model reads it too.
+    pub notes: Vec<Note>,
+}
+
+impl Session {
+    /// Runs one tool call through all ten steps and records it before it is answered.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the record cannot be kept or the account is no longer trusted. A failed call is `Ok` with a failure envelope.
+    pub fn call(&mut self, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        let id = format!("call-{}", self.calls + 1);
+        self.call_as(&id, name, raw)
+    }
+
+    /// As [`Session::call`], under the id that the model gave the call.
+    ///
+    /// # Errors
+    /// As [`Session::call`].
+    pub fn call_as(&mut self, id: &str, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        if !self.started {
+            return Err(SessionError::NotStarted);
+        }
+        if self.defect {
+            return Err(SessionError::Stopped);
+        }
+        // A name nobody could have is quoted back only as far as a reader needs it.
+        let name = name.char_indices().nth(NAME_CHARS).map_or(name, |(end, _)| &name[..end]);
+        self.calls += 1;
+        let call = self.calls;
+        let sent = match &raw {
+            RawArguments::Text(text) => (*text).to_owned(),
+            RawArguments::Value(value) => value.to_string(),
+        };
+        let toolbox = Arc::clone(&self.config.toolbox);
+        let mut notes = Vec::new();
+        let mut received = Value::Null;
+
+        // 1-5: parse, resolve, validate, disambiguate and unmask, admit.
+        let admitted = self.admit(name, raw, &toolbox, &mut received, &mut notes);
+        let effect = admitted.as_ref().ok().map(|a| a.tool.bound.spec().effect);
+        let order = admitted.as_ref().ok().filter(|_| name == "place_order").map(|a| a.args.clone());
+        self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
+
+        // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market.
+        // Masking it would tell the agent which of its own words is a code, a name or a day of this run (engine E8.5).
+        let mut outcome = match admitted {
+            Ok(admitted) => {
+                // Until its result is recorded, nobody may say what became of an order.
+                self.order_unknown |= effect == Some(Effect::Financial);
+                self.handle(admitted)?
+            }
+            Err(failure) => stopped(failure),
+        };
+        self.keep_memory()?;
+        if let Some(order) = order {
+            let failure = if let Outcome::Failed(f) | Outcome::Blocked(f) = &mut outcome { Some(f) } else { None };
+            self.corrections.settle(&order, failure, self.config.card.require_phase_completion);
+        }
+        let mut code = None;
+        if let Outcome::Failed(failure) | Outcome::Blocked(failure) = &mut outcome {
+            code = Some(failure.code);
+            let repeated = self.phase.count_failure(name, &sent);
+            if repeated >= 3 {
+                failure.correction.insert("repeated".into(), repeated.into());
+                failure.instruction = format!(
+                    "This exact call has failed {repeated} times in this phase and will fail again. {}",
+                    failure.instruction
+                );
+            }
+        }
+
+        // 8-9: envelope, budget.
+        let resolved = toolbox.resolve(name).ok();
+        let example = resolved.map_or_else(|| json!({}), |t| t.definition.example().clone());
+        let envelope = Envelope::render(&outcome, name, &example, &received).with_notes(&notes);
+        let no_order = OldestFirst::default();
+        let fitted = envelope.fit(RESULT_LIMIT, resolved.map_or(&no_order, |t| &t.definition.oldest_first));
+        self.phase.book(name, &envelope, code);
+
+        // 10: record, then acknowledge.
+        while let Some(fill) = self.account.fills().get(self.recorded_fills) {
+            let event = self.masked_value(fill_event(fill));
+            self.append(Record::Fill { event })?;
+            self.recorded_fills += 1;
+        }
+        // A result that was cut is kept whole, with what the model read of it.
+        let shown = fitted.truncated.then(|| fitted.text.clone());
+        self.append(Record::tool_result(id, name, &envelope, shown))?;
+        if effect == Some(Effect::Financial) {
+            self.order_unknown = false;
+        }
+        // Every event was checked when the ledger took it; that all of them together still give the state is checked at the start of a
+        // day, and after each call only where time does not matter: it grows with the run.
+        if cfg!(debug_assertions) && effect.is_some_and(|e| !e.is_read()) {
+            self.account.ledger().check_invariants().inspect_err(|_| self.defect = true)?;
+        }
+        Ok(CallReport {
+            call,
+            tool: name.to_owned(),
+            received,
+            envelope,
+            text: fitted.text,
+            truncated: fitted.truncated,
+            code,
+            notes,
+        })
+    }
+}
+
+/// A failed call, or a blocked one: the codes of an order that was stopped in front of the market.
+fn stopped(failure: ToolFailure) -> Outcome {
+    match failure.code {
+        ErrorCode::OrderGateHalted
+        | ErrorCode::OrderGateDenied
+        | ErrorCode::OrderGateReauthorization
+        | ErrorCode::OrderOutcomeUnknown => Outcome::Blocked(failure),
+        _ => Outcome::Failed(failure),
+    }
+}
+
+/// A fill as the trajectory keeps it.
+pub(crate) fn fill_event(fill: &Fill) -> Value {
+    json!({
+        "number": fill.number,
+        "stock_code": fill.security.to_string(),
+        "side": if fill.side == Side::Buy { "buy" } else { "sell" },
+        "quantity": fill.shares.0,
+        "price": fill.price.to_f64(),
+        "amount": fill.amount.to_f64(),
+        "fees": { "commission": fill.fees.commission.to_f64(), "stamp_duty": fill.fees.stamp_duty.to_f64(), "transfer": fill.fees.transfer.to_f64() },
+        "bar_end": fill.bar_end.to_string(),
+        "band_rule": fill.rules.band,
+        "cash_after": fill.cash_after.to_f64(),
+        "origin": match &fill.origin {
+            Origin::Agent => Value::Null,
+            Origin::Condition { order_id, .. } => json!(order_id),
+        },
+    })
+}
