@@ -13,6 +13,7 @@
 //! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
 //! | [`brief`] | the texts a day starts with and each window opens with |
 //! | [`prompt`] | the system prompt and the phase protocol message |
+//! | [`metrics`] | returns, risk, trades and costs of a run, beside the index |
 //! | [`model`] | model clients: the trait, scripted, replaying |
 //! | [`script`] | turns of a scripted model |
 //! | [`resume`] | the client that records, and going on with a run that was killed |
@@ -25,6 +26,7 @@ pub mod correction;
 pub mod dispatch;
 pub mod masking;
 pub mod memory;
+pub mod metrics;
 pub mod model;
 pub mod phase;
 pub mod prompt;
