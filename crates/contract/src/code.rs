@@ -156,7 +156,10 @@ codes! {
     EnvironmentUnavailable "environment_unavailable" Environment false 503 "" "A part of the environment is not available in this run.";
     SandboxTimeout "sandbox_timeout" Environment true 422 "" "The code did not end before its deadline.";
     SandboxMemoryExceeded "sandbox_memory_exceeded" Environment true 422 "" "The code asked for more memory than its limit.";
+    SandboxWorkspaceExceeded "sandbox_workspace_exceeded" Environment true 422 "" "The files of the code grew past the workspace's quota; what the call wrote was discarded.";
     ToolTimeout "tool_timeout" Environment true 503 "" "The tool did not answer in time.";
+    ExternalToolFailed "external_tool_failed" Environment false 502 "" "A plug-in tool says that it failed, or it died or was interrupted during the call.";
+    ExternalToolInvalidResult "external_tool_invalid_result" Environment false 502 "" "A plug-in tool answered with something that is no result of it.";
     Internal "internal" Environment false 500 "tool_execution_failed" "A defect of the environment, recorded for its authors; not an error of the call.";
 }
 

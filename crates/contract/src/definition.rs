@@ -77,6 +77,18 @@ pub struct Normalised {
     pub notes: Vec<Note>,
 }
 
+/// A schema that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {side} schema of `{name}` is invalid: {fault}")]
+pub struct SchemaFault {
+    /// Tool or document.
+    pub name: String,
+    /// `input`, `output` or `document`.
+    pub side: &'static str,
+    /// What is wrong.
+    pub fault: String,
+}
+
 /// The contract of one tool under one policy.
 #[derive(Debug)]
 pub struct Definition {
@@ -113,10 +125,24 @@ impl Definition {
         let mut input = settings().into_generator().into_root_schema_for::<T::Args>().to_value();
         T::refine(&mut input, policy);
         let output = settings().for_serialize().into_generator().into_root_schema_for::<T::Output>().to_value();
-        Self::from_schemas(&T::SPEC, policy, input, output)
+        match Self::from_schemas(&T::SPEC, policy, input, output) {
+            Ok(definition) => definition,
+            #[expect(clippy::panic, reason = "a tool whose own schema is invalid must not start")]
+            Err(fault) => panic!("{fault}"),
+        }
     }
 
-    fn from_schemas(spec: &'static ToolSpec, policy: &Policy, mut input_schema: Value, mut output_schema: Value) -> Self {
+    /// Builds a definition from schemas that somebody wrote, for tools that are no Rust type. They are treated like derived ones: objects
+    /// are closed, optional nulls are not advertised, private keywords (`x-kind` ...) are obeyed and not published.
+    ///
+    /// # Errors
+    /// [`SchemaFault`] when one of the two is not a JSON Schema 2020-12 that stands alone: nothing is ever fetched for it.
+    pub fn from_schemas(
+        spec: &'static ToolSpec,
+        policy: &Policy,
+        mut input_schema: Value,
+        mut output_schema: Value,
+    ) -> Result<Self, SchemaFault> {
         let input_plan = KindPlan::compile(&input_schema);
         let output_plan = KindPlan::compile(&output_schema);
         let oldest_first = OldestFirst::compile(&output_schema);
@@ -126,18 +152,20 @@ impl Definition {
             root.shift_remove("description");
         }
         schema::tidy(&mut output_schema, Side::Output);
-        let compile = |schema: &Value| match jsonschema::draft202012::new(schema) {
-            Ok(validator) => validator,
-            #[expect(clippy::panic, reason = "a tool whose own schema is invalid must not start")]
-            Err(fault) => panic!("schema of {} is invalid: {fault}", spec.name),
+        let compile = |schema: &Value, side: &'static str| {
+            jsonschema::draft202012::new(schema).map_err(|fault| SchemaFault {
+                name: spec.name.to_owned(),
+                side,
+                fault: fault.to_string().chars().take(300).collect(),
+            })
         };
         let example = example_for(spec, policy, &input_plan);
-        Self {
+        Ok(Self {
             spec,
             policy: policy.clone(),
             description: describe(spec, &example),
-            validator: compile(&input_schema),
-            output_validator: compile(&output_schema),
+            validator: compile(&input_schema, "input")?,
+            output_validator: compile(&output_schema, "output")?,
             shape: Shape::compile(&input_schema),
             output_shape: Shape::compile(&output_schema),
             input_schema,
@@ -146,7 +174,7 @@ impl Definition {
             output_plan,
             oldest_first,
             example,
-        }
+        })
     }
 
     /// A valid arguments object, in the codes of the policy. Null when the spec's text is not JSON, which the audit reports.

@@ -418,7 +418,7 @@ fn range(node: &Map<String, Value>) -> String {
 }
 
 /// The accepted name that a wrong one was probably meant to be.
-fn closest<'a>(wrong: &str, accepted: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn closest<'a>(wrong: &str, accepted: &[&'a str]) -> Option<&'a str> {
     if characters(wrong) > NAME_LIMIT {
         return None;
     }

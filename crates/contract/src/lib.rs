@@ -15,6 +15,8 @@
 //! | [`render`] | the envelopes of the other seeds, as renderers of [`Outcome`] |
 //! | [`budget`] | the size budget: paging, cursors, compaction, notice |
 //! | [`json`] | the JSON text style of v5 |
+//! | [`document`] | checking a document, such as a card, against its schema with the same words as arguments |
+//! | [`terminal`] | texts from other programs without their escape sequences |
 //! | [`audit`] | what a definition must not have |
 //! | [`policy`] | what a card asks of the contract |
 //!
@@ -113,6 +115,7 @@ pub mod budget;
 pub mod code;
 pub mod coverage;
 pub mod definition;
+pub mod document;
 pub mod failure;
 mod issues;
 pub mod json;
@@ -123,12 +126,14 @@ pub mod policy;
 pub mod render;
 mod schema;
 pub mod spec;
+pub mod terminal;
 pub mod tool;
 
 pub use arguments::{ArgumentsFault, parse_arguments};
 pub use code::{ErrorCode, ErrorFamily, FailureClass};
 pub use coverage::{AsOf, Missing, Reason};
-pub use definition::{Change, Definition, Issue, IssueKind, Normalised, Note};
+pub use definition::{Change, Definition, Issue, IssueKind, Normalised, Note, SchemaFault};
+pub use document::Document;
 pub use failure::ToolFailure;
 pub use kinds::{CompanyName, DayField, FieldKind, FreeText, Masker, StockCode, TimeField};
 pub use outcome::{Envelope, Outcome};

@@ -15,6 +15,8 @@ pub(crate) enum Side {
     Input,
     /// What the tool answers.
     Output,
+    /// What a person writes by hand: closed like arguments, but a text may be empty.
+    Document,
 }
 
 /// Keywords that hold one schema.
@@ -108,7 +110,7 @@ enum Closing {
 
 fn visit(schema: &mut Value, side: Side, closing: Closing) {
     let Value::Object(map) = schema else { return };
-    if side == Side::Input {
+    if side != Side::Output {
         drop_nulls(map);
     }
     // Branches are whole values only where the node itself describes no fields (an enum of objects).
@@ -134,6 +136,8 @@ fn visit(schema: &mut Value, side: Side, closing: Closing) {
     }
     if side == Side::Input && closing == Closing::Here {
         ask_for_text(map);
+    }
+    if side != Side::Output && closing == Closing::Here {
         close(map);
     }
     for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {

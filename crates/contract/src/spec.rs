@@ -19,6 +19,8 @@ pub enum Group {
     Memory,
     Sandbox,
     Control,
+    /// Plug-in tools that the host added; none is in the catalog.
+    External,
 }
 
 /// What a call may change (seed 002, effect classes). The host declares it; a remote description never does.

@@ -58,5 +58,6 @@ pub(crate) const fn heading(group: Group) -> &'static str {
         Group::Memory => "Memory",
         Group::Sandbox => "Sandbox",
         Group::Control => "Control",
+        Group::External => "External",
     }
 }
