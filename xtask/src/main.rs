@@ -7,6 +7,7 @@
 mod cassettes;
 mod finding;
 mod layers;
+mod sandbox;
 mod setup;
 mod steps;
 mod suite;
@@ -25,7 +26,7 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Checks the tools that the other tasks need and adds missing Rust components.
+    /// Checks the tools that the other tasks need, adds missing Rust components and makes the Python environment of the code sandbox.
     Setup,
     /// Builds the `traderharness` command and runs its demo.
     Demo {
@@ -95,9 +96,8 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
     match task {
         Task::Setup => setup::run(&root),
         Task::Demo { args } => {
-            let cargo =
-                steps::cargo(&root).args(["run", "--release", "--locked", "--package", "traderharness-cli", "--", "demo"]);
-            cargo.args(args).code()
+            let command = command(&root)?;
+            steps::Step::new(command, &root).args(["demo"]).args(args).code()
         }
         Task::Test { deep, filter } => suite::run(&root, deep, filter.as_deref()),
         Task::Layers { json } => finding::report("layers", layers::check(&root)?, json),
@@ -106,13 +106,18 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Cassettes { check } => cassettes::run(&root, check),
         Task::Audit => linked(&root, false, "audit").code(),
         Task::Bench { json, filter } => {
-            let command =
-                steps::cargo(&root).args(["build", "--release", "--quiet", "--locked", "--package", "traderharness-cli"]);
-            command.succeed()?; // one row times the whole command
+            command(&root)?; // one row times the whole command
             linked(&root, true, "bench").flag("--json", json).args(filter).code()
         }
         Task::Ci => steps::Step::new("bash", &root).args([".ci/run"]).code(),
     }
+}
+
+/// Builds the command and the sandbox in release and returns the command's executable.
+fn command(root: &std::path::Path) -> anyhow::Result<std::path::PathBuf> {
+    let (sandbox, command) = sandbox::prepare(root, sandbox::Build::Release)?;
+    sandbox.announce()?;
+    command.ok_or_else(|| anyhow::anyhow!("cargo built no `traderharness`"))
 }
 
 /// A task of `xtask/linked`.

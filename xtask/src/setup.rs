@@ -1,5 +1,7 @@
-//! What must be on a machine before the other tasks run. Adds Rust components through rustup; installs nothing else.
+//! What must be on a machine before the other tasks run. Adds Rust components through rustup and makes the Python environment of the
+//! code sandbox in the target folder; installs nothing else.
 
+use crate::sandbox::{self, Build, Sandbox};
 use crate::steps::{self, Step};
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +11,8 @@ pub(crate) fn has_nextest(root: &Path) -> bool {
     steps::cargo(root).args(["nextest", "--version"]).read().is_ok()
 }
 
-/// Checks every tool and says what each is for.
+/// Checks every tool and says what each is for. Exit code 3 when one is missing that the tasks cannot do without; a code sandbox that
+/// cannot be set up is told and is an error only where `CI` is set.
 pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
     let mut missing = 0;
     let mut line = |name: &str, state: Result<String, &str>| match state {
@@ -30,9 +33,13 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
         has_nextest(root).then(|| "one process per test".to_owned()),
         "`cargo test` runs the tests instead",
     );
-    optional("python3", version(Step::new("python3", root)), "only the code sandbox needs it, 3.10 or newer");
     steps::cargo(root).args(["fetch", "--locked", "--quiet"]).succeed()?;
     println!("  ok       dependencies   fetched as locked");
+    let (sandbox, _) = sandbox::prepare(root, Build::Dev)?;
+    if let Sandbox::Ready { what } = &sandbox {
+        println!("  ok       code sandbox   {what}");
+    }
+    sandbox.announce()?;
     Ok(if missing == 0 { ExitCode::SUCCESS } else { ExitCode::from(3) })
 }
 

@@ -43,6 +43,14 @@ impl Step {
         self
     }
 
+    /// Adds a path.
+    pub(crate) fn path(mut self, path: &Path) -> Self {
+        self.shown.push(' ');
+        self.shown.push_str(&path.to_string_lossy());
+        self.command.arg(path);
+        self
+    }
+
     /// Adds `name` when `on`.
     pub(crate) fn flag(self, name: &str, on: bool) -> Self {
         self.args(on.then_some(name))
@@ -51,6 +59,12 @@ impl Step {
     /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Takes an environment variable away.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
         self
     }
 
@@ -74,6 +88,17 @@ impl Step {
 
     /// Runs silently; standard output when it succeeded.
     pub(crate) fn read(mut self) -> anyhow::Result<String> {
+        self.command.stderr(Stdio::piped());
+        self.collect()
+    }
+
+    /// As [`Step::read`], with its standard error on our terminal.
+    pub(crate) fn read_showing(mut self) -> anyhow::Result<String> {
+        self.command.stderr(Stdio::inherit());
+        self.collect()
+    }
+
+    fn collect(mut self) -> anyhow::Result<String> {
         let output = self.command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{}`", self.shown))?;
         let fault = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "`{}` failed ({}): {}", self.shown, output.status, fault.trim());

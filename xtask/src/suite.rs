@@ -1,5 +1,6 @@
 //! The test suite as one command. Never writes a snapshot and never needs the network once the dependencies are fetched.
 
+use crate::sandbox::{self, Build};
 use crate::{setup, steps};
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,11 +13,15 @@ pub(crate) fn run(root: &Path, deep: bool, filter: Option<&str>) -> anyhow::Resu
     if !nextest {
         println!("cargo-nextest is not installed: running the same tests with `cargo test`");
     }
+    // Before any test: one must never run against the worker of an earlier build.
+    sandbox::prepare(root, Build::Dev)?.0.announce()?;
     let mut parts = vec![tests(root, nextest, filter)];
     if filter.is_none() {
         parts.push(steps::cargo(root).args(["test", "--doc", "--workspace", "--locked", "--quiet"]));
     }
     for part in parts {
+        // The environment was made from the Python that this names; the tests use the environment.
+        let part = part.without("TRADERHARNESS_PYTHON").without("TRADERHARNESS_WORKER");
         let part = if deep { part.env("TRADERHARNESS_DEEP", "1") } else { part };
         println!("$ {}", part.shown());
         part.env("INSTA_UPDATE", "no").succeed()?;

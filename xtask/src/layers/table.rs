@@ -13,7 +13,8 @@ const fn row(package: &'static str, may_use: &'static [&'static str]) -> Row {
     Row { package, may_use }
 }
 
-const BELOW_DOORS: &[&str] = &["contract", "market", "tools-market", "tools-exec", "sandbox", "replay", "harness", "ingest", "connect"];
+const BELOW_DOORS: &[&str] =
+    &["contract", "market", "tools-market", "tools-exec", "sandbox", "replay", "harness", "ingest", "connect"];
 const ALL: &[&str] = &[
     "contract",
     "market",
