@@ -22,6 +22,17 @@ pub enum CardFees {
     Reference,
 }
 
+/// Whose files the workspace of `execute_code` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardWorkspace {
+    /// The run's own: every run starts without files.
+    #[default]
+    Run,
+    /// Those of a folder that runs share: a run starts with what the last finished run left there, which may know a later market.
+    Shared,
+}
+
 /// An agent's card. JSON and YAML have the same fields; unknown ones are errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -68,6 +79,12 @@ pub struct Card {
     pub sandbox_pre_market_only: bool,
     /// `execute_code` calls per day; 0 = no limit.
     pub sandbox_max_calls_per_day: u32,
+    /// Seconds that code of `execute_code` may run at most, 1 to 60.
+    pub sandbox_timeout_seconds: u32,
+    /// Memory that code of `execute_code` may use, megabytes, 64 to 16384.
+    pub sandbox_memory_mb: u32,
+    /// Whose files the workspace of `execute_code` holds.
+    pub workspace: CardWorkspace,
     /// Trading days a watchlist entry lives; 0 = no limit.
     pub watchlist_ttl_days: u32,
     /// Active memory records at most; 0 = no limit.
@@ -108,6 +125,9 @@ impl Default for Card {
             research_interval_days: 0,
             sandbox_pre_market_only: false,
             sandbox_max_calls_per_day: 0,
+            sandbox_timeout_seconds: 60,
+            sandbox_memory_mb: 1_024,
+            workspace: CardWorkspace::Run,
             watchlist_ttl_days: 0,
             max_active_memories: 0,
             max_daily_memories: 0,
@@ -201,6 +221,12 @@ impl Card {
         if self.research_interval_days != 0 {
             return field("research_interval_days", &self.research_interval_days, "0: this version has no research days");
         }
+        if !(1..=60).contains(&self.sandbox_timeout_seconds) {
+            return field("sandbox_timeout_seconds", &self.sandbox_timeout_seconds, "between 1 and 60");
+        }
+        if !(64..=16_384).contains(&self.sandbox_memory_mb) {
+            return field("sandbox_memory_mb", &self.sandbox_memory_mb, "between 64 and 16384");
+        }
         if self.max_positions == 0 {
             return field("max_positions", &self.max_positions, "at least 1");
         }
@@ -242,6 +268,9 @@ impl Card {
             watchlist_ttl_days: self.watchlist_ttl_days,
             max_active_memories: self.max_active_memories,
             max_daily_memories: self.max_daily_memories,
+            sandbox_pre_market_only: self.sandbox_pre_market_only,
+            sandbox_max_calls_per_day: self.sandbox_max_calls_per_day,
+            sandbox_timeout_seconds: self.sandbox_timeout_seconds,
         }
     }
 }

@@ -41,6 +41,12 @@ pub struct CardLimits {
     pub max_active_memories: u32,
     /// Memory records written per day at most; 0 = no limit.
     pub max_daily_memories: u32,
+    /// `execute_code` only before the open.
+    pub sandbox_pre_market_only: bool,
+    /// `execute_code` attempts per day at most; 0 = no limit.
+    pub sandbox_max_calls_per_day: u32,
+    /// Seconds that code may run at most, whatever the call asks for.
+    pub sandbox_timeout_seconds: u32,
 }
 
 impl Default for CardLimits {
@@ -58,6 +64,9 @@ impl Default for CardLimits {
             watchlist_ttl_days: 0,
             max_active_memories: 0,
             max_daily_memories: 0,
+            sandbox_pre_market_only: false,
+            sandbox_max_calls_per_day: 0,
+            sandbox_timeout_seconds: 60,
         }
     }
 }
@@ -80,6 +89,8 @@ pub struct Account {
     pub watchlist: Watchlist,
     /// What the agent remembers.
     pub memory: Memory,
+    /// `execute_code` attempts of `day`.
+    pub(crate) code_attempts: u32,
     pub(crate) ledger: Ledger,
     pub(crate) fills: Vec<Fill>,
     pub(crate) keyed: BTreeMap<String, Keyed>,
@@ -101,6 +112,7 @@ impl Account {
             evidence: Evidence::new(),
             watchlist: Watchlist::default(),
             memory: Memory::new(),
+            code_attempts: 0,
             ledger: Ledger::new(initial_cash),
             fills: vec![],
             keyed: BTreeMap::new(),
@@ -167,6 +179,7 @@ impl Account {
         self.ledger.record(today, EventKind::DayStarted)?;
         self.day = Some(today);
         self.bar_used.clear();
+        self.code_attempts = 0;
         self.watchlist.start_day(view, &self.ledger);
         self.conditions.expire(view);
         if self.actions_until.is_none() {

@@ -14,8 +14,22 @@ pub struct CodeRequest {
     pub timeout_seconds: u32,
 }
 
+/// What every piece of code runs under. Part of what the model reads, so the same on every machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeLimits {
+    /// Memory the code may use, megabytes.
+    pub memory_mb: u32,
+    /// All files of the workspace together, bytes.
+    pub workspace_bytes: u64,
+    /// Files in the workspace.
+    pub workspace_files: u32,
+}
+
 /// Runs code outside this process, on nothing but what the view shows through the mask.
 pub trait CodeRunner: std::fmt::Debug {
+    /// What the code runs under.
+    fn limits(&self) -> CodeLimits;
+
     /// Runs one piece of code to its end.
     fn run(&mut self, view: &View<'_>, account: &Account, request: &CodeRequest) -> CodeOutcome;
 }
@@ -42,7 +56,7 @@ pub enum CodeOutcome {
         stdout_dropped: u64,
         /// Value of `result`.
         result: Value,
-        /// Files it wrote or changed.
+        /// Files it wrote or changed, by name.
         files: Vec<CodeFile>,
     },
     /// It asks for what is never allowed; nothing ran.
@@ -54,9 +68,9 @@ pub enum CodeOutcome {
     },
     /// It does not compile, raised an exception, or left a `result` without a JSON form.
     Failed {
-        /// One sentence.
+        /// What Python says.
         message: String,
-        /// What to do about it.
+        /// What to do about it; empty where the exception says it.
         instruction: String,
         /// Exception type; `SyntaxError` for source that does not compile.
         exception: String,
@@ -89,9 +103,16 @@ pub enum CodeOutcome {
         /// Traceback of the agent's frames; may be empty.
         traceback: String,
     },
+    /// The worker process broke off, or said what no worker says: a crash inside a C library, most of the time.
+    Broke {
+        /// What the host saw.
+        message: String,
+        /// What it printed before.
+        stdout: String,
+    },
     /// The sandbox could not run it, through no fault of the code.
     Unavailable {
-        /// What is missing and how to get it, for a person.
+        /// What is missing and how to get it. No path of the machine.
         message: String,
     },
 }
@@ -99,6 +120,11 @@ pub enum CodeOutcome {
 impl CodeOutcome {
     /// True where another machine could have ended otherwise: a replay takes these from the recording.
     pub const fn depends_on_machine(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::OutOf { .. } | Self::Unavailable { .. })
+        matches!(self, Self::TimedOut { .. } | Self::OutOf { .. } | Self::Broke { .. } | Self::Unavailable { .. })
+    }
+
+    /// True where the code ran, which uses up one call of the day.
+    pub const fn is_attempt(&self) -> bool {
+        !matches!(self, Self::Disallowed { .. } | Self::Unavailable { .. })
     }
 }

@@ -26,7 +26,7 @@ pub mod valuation;
 pub mod watchlist;
 
 pub use account::{Account, CardLimits};
-pub use code::{CodeFile, CodeOutcome, CodeRequest, CodeRunner};
+pub use code::{CodeFile, CodeLimits, CodeOutcome, CodeRequest, CodeRunner};
 pub use conditional::{ConditionOutcome, evaluate};
 pub use control::{Completion, Control, PendingError};
 pub use gate::OrderGate;

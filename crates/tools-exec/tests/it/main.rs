@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod account;
+mod code;
 mod conditional;
 mod control;
 mod corporate;

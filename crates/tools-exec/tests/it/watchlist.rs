@@ -260,27 +260,3 @@ fn a_long_list_comes_in_whole_pages_of_one_clock() {
     desk.call("remove_watchlist", json!({"stock_code": codes[0]}), TODAY, Open1).unwrap();
     assert_eq!(desk.call("get_watchlist", old, TODAY, Open1), Err(ErrorCode::InvalidCursor), "another list");
 }
-
-#[test]
-fn code_is_not_run_without_a_sandbox() {
-    let mut desk = Desk::new(World::full(), 0);
-    let view = desk.world.view(TODAY, PreMarket);
-    let args = json!({"code": "result = 1"});
-    let failure = call("execute_code", args, view, &mut desk.account, &free(), &mut Control::default()).unwrap_err();
-    assert_eq!((failure.code, failure.retryable()), (ErrorCode::EnvironmentUnavailable, false));
-    assert!(failure.message.contains("not installed"), "{}", failure.message);
-    assert_eq!(desk.call("execute_code", json!({"code": "  \n"}), TODAY, PreMarket), Err(ErrorCode::InvalidToolArguments));
-    let contract = definition("execute_code", &Policy::default());
-    for bad in [
-        json!({}),
-        json!({"code": ""}),
-        json!({"code": "x".repeat(20_001)}),
-        json!({"code": "1", "timeout_seconds": 0}),
-        json!({"code": "1", "timeout_seconds": 61}),
-        json!({"code": "1", "timeout_seconds": 1.5}),
-        json!({"code": "1", "language": "python"}),
-    ] {
-        assert!(contract.validate(&bad).is_err(), "{bad}");
-    }
-    assert!(contract.validate(&json!({"code": "x".repeat(20_000), "timeout_seconds": 60})).is_ok());
-}
