@@ -23,5 +23,5 @@ pub mod workspace;
 pub use host::{HostAnswer, HostCalls, HostFault, HostFaultKind};
 pub use outcome::{Ended, EndedBy, Ran, Usage};
 pub use pool::{Interpreter, Job, Pool, PoolError};
-pub use segment::Segment;
+pub use segment::{Segment, SegmentBuilder};
 pub use workspace::Workspace;
