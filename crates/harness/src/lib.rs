@@ -15,6 +15,7 @@
 //! | [`prompt`] | the system prompt and the phase protocol message |
 //! | [`metrics`] | returns, risk, trades and costs of a run, beside the index |
 //! | [`model`] | model clients: the trait, scripted, replaying |
+//! | [`client_fault`] | why a model outside of this process did not answer |
 //! | [`script`] | turns of a scripted model |
 //! | [`resume`] | the client that records, and going on with a run that was killed |
 //! | [`run`] | the loop over decision points and days |
@@ -22,6 +23,7 @@
 
 pub mod brief;
 pub mod card;
+pub mod client_fault;
 pub mod correction;
 pub mod dispatch;
 pub mod masking;

@@ -1,5 +1,6 @@
 //! Model clients: the trait, the scripted client, and the client that replays. The one that records is in [`crate::resume`].
 
+pub use crate::client_fault::ClientFault;
 use crate::script::{Otherwise, Script, ScriptError};
 use async_trait::async_trait;
 use serde_json::json;
@@ -30,6 +31,9 @@ pub enum ModelError {
     /// The recording cannot be written.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// A model outside of this process did not answer.
+    #[error(transparent)]
+    Client(#[from] ClientFault),
 }
 
 /// Something that answers requests.

@@ -62,5 +62,5 @@ pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use jsonl::Place;
 pub use player::{Player, Replay};
 pub use recorder::{Recorder, partial_path};
-pub use request::{Message, Request, Response, ToolCall, Usage};
+pub use request::{Message, Request, Response, TokenRecord, ToolCall, Usage};
 pub use trajectory::{Record, Trajectory};

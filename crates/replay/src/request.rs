@@ -214,13 +214,56 @@ pub struct Response {
     /// Tokens, when the provider told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What the model thought before it answered, when the provider shows it apart from the answer. It is kept for the record and
+    /// is no part of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Tokens of the request and of the answer, when the server gave them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenRecord>,
+    /// What the provider says of itself: the model that answered, `system_fingerprint`, the id of the answer.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub served: Map<String, Value>,
+}
+
+/// Tokens as the server counted them, for training on exactly what was sampled. No text is tokenised here: what the server does not
+/// give is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenRecord {
+    /// Token ids of the whole prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_ids: Option<Vec<u64>>,
+    /// Token ids of the answer, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Vec<u64>>,
+    /// One entry per token of the answer as the provider writes it: `token`, `logprob` (natural logarithm), `bytes`, `top_logprobs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<Vec<Value>>,
 }
 
 impl Response {
     /// An answer without usage; the finish reason follows from the message.
     pub fn new(message: Message) -> Self {
         let finish_reason = if message.tool_calls().is_empty() { "stop" } else { "tool_calls" };
-        Self { message, finish_reason: finish_reason.to_owned(), usage: None }
+        Self { message, finish_reason: finish_reason.to_owned(), usage: None, reasoning: None, tokens: None, served: Map::new() }
+    }
+
+    /// Indexes of calls in [`Message::tool_calls`] that the model did not write to their end, because the answer was stopped (`length`,
+    /// `content_filter`) or its end is not known. They must never run: empty arguments of such a call do not mean "no arguments".
+    pub fn incomplete_calls(&self) -> Vec<usize> {
+        if matches!(self.finish_reason.as_str(), "stop" | "tool_calls" | "function_call") {
+            return Vec::new();
+        }
+        let calls = self.message.tool_calls();
+        let last = calls.len().saturating_sub(1);
+        let open = |(index, call): (usize, &ToolCall)| {
+            // A JSON object that is whole cannot be the beginning of a longer one.
+            let blank = call.arguments.trim().is_empty();
+            let whole = !blank && traderharness_contract::arguments::parse_arguments(&call.arguments).is_ok();
+            (!whole && (index == last || !blank)).then_some(index)
+        };
+        calls.iter().enumerate().filter_map(open).collect()
     }
 }
 
@@ -235,4 +278,34 @@ pub struct Usage {
     /// What else the provider reports (cached tokens, reasoning tokens ...).
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Usage {
+    /// Tokens of the request that the provider had in its cache; `None` when it does not tell.
+    pub fn cached_tokens(&self) -> Option<u64> {
+        const NAMES: [&str; 5] = [
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cache_read_input_tokens",
+            "/cached_tokens",
+        ];
+        self.first(&NAMES)
+    }
+
+    /// Tokens of the answer that were thought and not said; `None` when the provider does not tell.
+    pub fn reasoning_tokens(&self) -> Option<u64> {
+        const NAMES: [&str; 3] =
+            ["/completion_tokens_details/reasoning_tokens", "/output_tokens_details/reasoning_tokens", "/reasoning_tokens"];
+        self.first(&NAMES)
+    }
+
+    fn first(&self, pointers: &[&str]) -> Option<u64> {
+        let at = |pointer: &str| {
+            let mut path = pointer.split('/').skip(1);
+            let start = self.extra.get(path.next()?)?;
+            path.try_fold(start, |value, name| value.get(name))?.as_u64()
+        };
+        pointers.iter().find_map(|pointer| at(pointer))
+    }
 }
