@@ -128,6 +128,7 @@ fn environment(root: &Path, folder: &Path) -> anyhow::Result<Sandbox> {
     }
     eprintln!("making {} from Python {} with {} ...", venv.display(), base.version, versions(&wanted, &base.version));
     if let Err(fault) = install(root, &venv, &requirements, &base) {
+        let _ = std::fs::remove_dir_all(&venv); // half an environment would be taken for a whole one
         return Ok(Sandbox::Absent {
             why: format!("{fault:#}\nhelp: see that Python packages can be fetched, then run `cargo xtask setup`"),
         });
@@ -158,7 +159,7 @@ fn install(root: &Path, venv: &Path, requirements: &Path, base: &Base) -> anyhow
     Step::new(&base.executable, root).args(["-m", "venv"]).path(venv).read().context("no environment was made")?;
     let python = venv.join("bin/python");
     // Wheels only: nothing of a package runs at install. No resolver: the list is complete.
-    let pip = Step::new(&python, root).args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
+    let pip = Step::new(&python, root).args(["-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check"]);
     let pip = pip.args(["--only-binary", ":all:", "--no-deps", "--retries", "2", "--requirement"]).path(requirements);
     pip.read().context("the packages were not installed")?;
     Step::new(&python, root).args(["-c", "import numpy, pandas"]).read().context("the packages do not load")?;

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`protocol`] | the frames both sides speak; the only module the worker uses |
 //! | [`host`] | [`HostCalls`]: what the host answers while the code runs |
+//! | [`lookup`] | where the Python and the worker module are |
 //! | [`segment`] | [`Segment`]: columns in a sealed memory file, mapped read-only by the worker |
 //! | [`outcome`] | [`Ran`]: how a job ended, what it printed, what it used |
 //! | [`pool`] | [`Pool`]: the template, the forks, the deadline of the host |
 //! | [`workspace`] | [`Workspace`]: the agent's files, one version per successful call |
 
 pub mod host;
+pub mod lookup;
 pub mod outcome;
 pub mod pool;
 pub mod protocol;
