@@ -26,4 +26,4 @@ pub use host::{HostAnswer, HostCalls, HostFault, HostFaultKind};
 pub use outcome::{Ended, EndedBy, Ran, Usage};
 pub use pool::{Interpreter, Job, Pool, PoolError};
 pub use segment::{Segment, SegmentBuilder};
-pub use workspace::Workspace;
+pub use workspace::{Stage, Workspace, WorkspaceError};
