@@ -171,8 +171,8 @@ fn folders_and_files_without_permissions_can_be_removed() {
     call(&workspace, 1, 0, |at| {
         fs::create_dir_all(at.join("locked/inner")).unwrap();
         fs::write(at.join("locked/inner/file"), "x").unwrap();
-        fs::set_permissions(at.join("locked/inner"), fs::Permissions::from_mode(0)).unwrap();
-        fs::set_permissions(at.join("locked"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(at.join("locked/inner"), fs::Permissions::from_mode(0o0)).unwrap();
+        fs::set_permissions(at.join("locked"), fs::Permissions::from_mode(0o0)).unwrap();
     });
     assert_eq!(call(&workspace, 2, 0, |_| {}), []);
     assert_eq!(entries(&workspace), ["2"]);
