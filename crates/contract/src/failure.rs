@@ -41,6 +41,13 @@ impl ToolFailure {
         self
     }
 
+    /// Adds facts to `correction`.
+    #[must_use]
+    pub fn with_facts(mut self, facts: Map<String, Value>) -> Self {
+        self.correction.extend(facts);
+        self
+    }
+
     /// Adds one fact to `correction` that holds words of the agent; see [`ToolFailure::own_words`].
     #[must_use]
     pub fn with_own_words(mut self, key: &'static str, value: impl Into<Value>) -> Self {

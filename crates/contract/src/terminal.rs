@@ -62,7 +62,7 @@ fn string_sequence(rest: &mut Peekable<Chars<'_>>) {
 #[cfg(test)]
 mod tests {
     use super::strip_escapes;
-    use crate::budget::bounded_text;
+    use crate::budget::notice::bounded_text;
     use proptest::prelude::*;
 
     fn check(text: &str, plain: &str) {

@@ -5,6 +5,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`card`] | [`Card`]: who the agent is and what it may do |
+//! | [`registry`] | tools of one's own: sources, gates, what could not be loaded |
+//! | [`plugin`] | tools that something outside this process serves |
 //! | [`toolbox`] | the tools of a run with their compiled definitions |
 //! | [`session`] | [`Session`]: one agent, one account, one clock |
 //! | [`dispatch`] | the ten steps of a tool call |
@@ -31,7 +33,9 @@ pub mod memory;
 pub mod metrics;
 pub mod model;
 pub mod phase;
+pub mod plugin;
 pub mod prompt;
+pub mod registry;
 pub mod resume;
 pub mod run;
 pub mod script;
@@ -40,5 +44,6 @@ pub mod toolbox;
 
 pub use card::{Card, CardError};
 pub use dispatch::{CallReport, RawArguments};
+pub use registry::{Entry, HostFacts, Registry};
 pub use session::{Session, SessionConfig, SessionError};
 pub use toolbox::{Toolbox, ToolboxError};

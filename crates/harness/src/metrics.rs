@@ -120,9 +120,8 @@ pub fn metrics(basis: &Basis<'_>) -> Metrics {
         _ => Ok(()),
     };
     let growth = checked().map(|()| path[days] / path[0]);
-    let annual = growth.and_then(|g| {
-        if days < ANNUAL_DAYS { Err("fewer than 20 days") } else { Ok(g.powf(YEAR / days as f64) - 1.0) }
-    });
+    let annual =
+        growth.and_then(|g| if days < ANNUAL_DAYS { Err("fewer than 20 days") } else { Ok(g.powf(YEAR / days as f64) - 1.0) });
     let drawdown = checked().map(|()| {
         let mut high = path[0];
         path.iter().fold(0.0_f64, |worst, value| {

@@ -2,34 +2,52 @@
 
 use crate::Card;
 use crate::card::{CardError, PROTECTED};
+use crate::plugin::ExternalTool;
+use crate::registry::{Hidden, HostFacts, Registry, STANDARD, SourceFailure};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use traderharness_contract::{Definition, Family, Handler, Policy, ToolFailure, ToolSpec};
+use std::sync::Arc;
+use traderharness_contract::audit::{Check, Finding, audit};
+use traderharness_contract::{Definition, ErrorCode, Family, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
 use traderharness_tools_exec::{ExecCtx, ExecTools};
 use traderharness_tools_market::{MarketCtx, MarketTools};
 
-/// A handler of either family.
-#[derive(Debug, Clone, Copy)]
+/// A handler of either family, or a tool outside this process.
+#[derive(Debug, Clone)]
 pub enum Bound {
     /// A read tool.
     Market(Handler<MarketTools>),
     /// An account tool.
     Exec(Handler<ExecTools>),
+    /// A plug-in tool.
+    External(Arc<ExternalTool>),
 }
 
 impl Bound {
     /// Published data.
-    pub const fn spec(&self) -> &'static ToolSpec {
+    pub fn spec(&self) -> &'static ToolSpec {
         match self {
             Self::Market(h) => h.spec,
             Self::Exec(h) => h.spec,
+            Self::External(tool) => tool.spec(),
         }
     }
 
-    fn define(&self, policy: &Policy) -> Definition {
+    /// Whether equal arguments give an equal answer whenever they are sent, as the host says of a plug-in tool. The tools of the
+    /// contract are not: they look at clock and account.
+    pub fn is_deterministic(&self) -> bool {
+        matches!(self, Self::External(tool) if tool.is_deterministic())
+    }
+
+    /// The contract under a policy.
+    ///
+    /// # Errors
+    /// [`SchemaFault`] of a plug-in tool's written schemas; its construction found it first.
+    pub fn define(&self, policy: &Policy) -> Result<Definition, SchemaFault> {
         match self {
-            Self::Market(h) => (h.define)(policy),
-            Self::Exec(h) => (h.define)(policy),
+            Self::Market(h) => Ok((h.define)(policy)),
+            Self::Exec(h) => Ok((h.define)(policy)),
+            Self::External(tool) => tool.define(policy),
         }
     }
 }
@@ -59,6 +77,12 @@ impl BoundTool {
         match &self.bound {
             Bound::Market(h) => run(h, &mut contexts.market, args),
             Bound::Exec(h) => run(h, &mut contexts.exec, args),
+            // Asked by the session, which keeps the answer before it is used; a plug-in never sees a context.
+            Bound::External(tool) => Err(ToolFailure::new(
+                ErrorCode::Internal,
+                format!("{} has no handler in this process.", tool.spec().name),
+                "Go on without this tool.",
+            )),
         }
     }
 }
@@ -74,7 +98,7 @@ pub fn handlers() -> Vec<Bound> {
 
 /// Definitions of every tool under a policy, in catalog order; for the catalog and the audit.
 pub fn definitions(policy: &Policy) -> Vec<Definition> {
-    handlers().iter().map(|b| b.define(policy)).collect()
+    handlers().iter().filter_map(|b| b.define(policy).ok()).collect()
 }
 
 /// Start-up faults of a toolbox.
@@ -82,14 +106,35 @@ pub fn definitions(policy: &Policy) -> Vec<Definition> {
 #[non_exhaustive]
 pub enum ToolboxError {
     /// Two tools have one name (complaint RG-1: never silently one of them).
-    #[error("two tools are named `{name}`")]
+    #[error("two tools are named `{name}`: one comes from {first}, one from {second}")]
     Duplicate {
         /// Name.
         name: String,
+        /// Where the first comes from.
+        first: String,
+        /// Where the second comes from.
+        second: String,
     },
+    /// A contract that a model would stumble over.
+    #[error("the contract of `{name}` from {from} is faulty: {}", words(.findings))]
+    Contract {
+        /// Tool.
+        name: String,
+        /// Where it comes from.
+        from: String,
+        /// Findings of the audit, sorted.
+        findings: Vec<Finding>,
+    },
+    /// A schema that is none.
+    #[error(transparent)]
+    Schema(#[from] SchemaFault),
     /// The card names tools that do not exist.
     #[error(transparent)]
     Card(#[from] CardError),
+}
+
+fn words(findings: &[Finding]) -> String {
+    findings.iter().map(|f| format!("{}: {}", f.place, f.detail)).collect::<Vec<_>>().join("; ")
 }
 
 /// The tools of a run. Shared between sessions of one card.
@@ -97,45 +142,87 @@ pub enum ToolboxError {
 pub struct Toolbox {
     tools: Vec<BoundTool>,
     by_name: BTreeMap<&'static str, usize>,
+    hidden: Vec<Hidden>,
+    failures: Vec<SourceFailure>,
 }
 
 impl Toolbox {
-    /// Compiles every definition for the card.
+    /// Compiles every contract tool for the card.
     ///
     /// # Errors
     /// [`ToolboxError`].
     pub fn new(card: &Card, masked_codes: bool) -> Result<Self, ToolboxError> {
-        Self::with_handlers(card, masked_codes, handlers())
+        Registry::standard().build(card, masked_codes, &HostFacts::default())
     }
 
-    /// As [`Toolbox::new`], over these handlers: a host that adds tools of its own passes [`handlers`] and its additions.
+    /// As [`Toolbox::new`], over these handlers. [`Registry`] says more about tools of one's own: where they come from, and when they
+    /// are there.
     ///
     /// # Errors
     /// [`ToolboxError`]; a duplicate name is an error, never silently one of the two.
     pub fn with_handlers(card: &Card, masked_codes: bool, handlers: Vec<Bound>) -> Result<Self, ToolboxError> {
+        Registry::of(handlers).build(card, masked_codes, &HostFacts::default())
+    }
+
+    pub(crate) fn compile(
+        card: &Card,
+        masked_codes: bool,
+        shown: Vec<(Bound, &str)>,
+        hidden: Vec<Hidden>,
+        failures: Vec<SourceFailure>,
+    ) -> Result<Self, ToolboxError> {
         let policy = card.policy(masked_codes);
-        let mut by_name = BTreeMap::new();
-        for (i, bound) in handlers.iter().enumerate() {
-            if by_name.insert(bound.spec().name, i).is_some() {
-                return Err(ToolboxError::Duplicate { name: bound.spec().name.to_owned() });
-            }
-        }
-        let mut unknown: Vec<String> =
-            card.allowed_tools.iter().filter(|name| !by_name.contains_key(name.as_str())).cloned().collect();
+        let by_name: BTreeMap<&'static str, usize> = shown.iter().enumerate().map(|(i, (b, _))| (b.spec().name, i)).collect();
+        // A name that is hidden or lost is no mistake of the card: the session starts, and a call of it is told why.
+        let known = |name: &str| {
+            by_name.contains_key(name) || hidden.iter().any(|h| h.name == name) || failures.iter().any(|f| f.covers(name))
+        };
+        let mut unknown: Vec<String> = card.allowed_tools.iter().filter(|name| !known(name)).cloned().collect();
         unknown.sort();
         unknown.dedup();
         if !unknown.is_empty() {
             return Err(CardError::UnknownTools { names: unknown }.into());
         }
-        let tools = handlers
-            .into_iter()
-            .map(|bound| {
-                let definition = bound.define(&policy);
-                let enabled = is_enabled(card, bound.spec());
-                BoundTool { bound, definition, enabled }
-            })
-            .collect();
-        Ok(Self { tools, by_name })
+        let mut tools = Vec::with_capacity(shown.len());
+        for (bound, source) in shown {
+            let definition = bound.define(&policy)?;
+            // Those of the contract are audited in its own tests, those of plug-ins when they are declared.
+            if source != STANDARD && !matches!(bound, Bound::External(_)) {
+                let mut findings = audit(&definition);
+                findings.retain(|f| f.check != Check::Wording);
+                if !findings.is_empty() {
+                    let name = bound.spec().name.to_owned();
+                    return Err(ToolboxError::Contract { name, from: source.to_owned(), findings });
+                }
+            }
+            let enabled = is_enabled(card, bound.spec());
+            tools.push(BoundTool { bound, definition, enabled });
+        }
+        Ok(Self { tools, by_name, hidden, failures })
+    }
+
+    /// Registered tools that a gate hides, with the reason of each.
+    pub fn hidden(&self) -> &[Hidden] {
+        &self.hidden
+    }
+
+    /// Sources that could not be loaded.
+    pub fn failures(&self) -> &[SourceFailure] {
+        &self.failures
+    }
+
+    /// Every tool that can be enabled, in order, offered by the card or not.
+    pub fn all(&self) -> &[BoundTool] {
+        &self.tools
+    }
+
+    /// Stops the plug-in calls that are running now.
+    pub fn cancel_external(&self) {
+        for tool in &self.tools {
+            if let Bound::External(external) = &tool.bound {
+                external.cancel();
+            }
+        }
     }
 
     /// The enabled tool of this name; `Err` tells whether it exists at all.
@@ -145,6 +232,31 @@ impl Toolbox {
             Some(_) => Err(true),
             None => Err(false),
         }
+    }
+
+    /// Why a tool that a card or a model may know is not there: hidden by a gate, or of a source that failed (complaint RG-1). `None` for
+    /// a name nobody ever gave.
+    pub(crate) fn absent(&self, name: &str) -> Option<ToolFailure> {
+        if let Some(hidden) = self.hidden.iter().find(|h| h.name == name) {
+            let message = format!("{name} is not available in this run: {}.", hidden.reason.to_string().trim_end_matches('.'));
+            let failure = ToolFailure::new(ErrorCode::EnvironmentUnavailable, message, "Use one of available_tools.");
+            return Some(failure.with("hidden_by", hidden.reason.code()));
+        }
+        let failed = self.failures.iter().find(|f| f.covers(name) && !self.by_name.contains_key(name))?;
+        let reason = failed.reason.trim_end_matches('.');
+        let message = format!("{name} is not available in this run: its source, {}, failed to load: {reason}.", failed.source);
+        let failure = ToolFailure::new(ErrorCode::EnvironmentUnavailable, message, "Use one of available_tools.");
+        Some(failure.with("failed_source", failed.source.as_str()).with_facts(self.incomplete()))
+    }
+
+    /// Facts for the answer about an unknown name when start-up lost something (spec/seeds.md B2.8).
+    pub(crate) fn incomplete(&self) -> serde_json::Map<String, Value> {
+        let mut facts = serde_json::Map::new();
+        if !self.failures.is_empty() {
+            facts.insert("registry_incomplete".into(), true.into());
+            facts.insert("registry_failure_count".into(), self.failures.len().into());
+        }
+        facts
     }
 
     /// Enabled tools, in catalog order.

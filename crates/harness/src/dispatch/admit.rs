@@ -121,6 +121,9 @@ impl Session {
 
     fn unresolved(&self, name: &str, exists: bool) -> ToolFailure {
         let names: Vec<&str> = self.offered().map(|t| t.bound.spec().name).collect();
+        if let Some(failure) = self.config.toolbox.absent(name) {
+            return failure.with("available_tools", json!(names));
+        }
         if exists {
             ToolFailure::new(
                 ErrorCode::ToolUnavailableInPhase,
@@ -135,6 +138,7 @@ impl Session {
                 "Use one of available_tools, spelled exactly so.",
             )
             .with("available_tools", json!(names))
+            .with_facts(self.config.toolbox.incomplete())
         }
     }
 

@@ -1,10 +1,12 @@
 //! The way a tool call travels: the ten steps of DESIGN, in one function, whichever door the call came in by.
 
 mod admit;
+mod external;
 mod handle;
 
 use crate::Session;
 use crate::session::SessionError;
+use crate::toolbox::Bound;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_contract::budget::{OldestFirst, RESULT_LIMIT};
@@ -92,7 +94,10 @@ impl Session {
             Ok(admitted) => {
                 // Until its result is recorded, nobody may say what became of an order.
                 self.order_unknown |= effect == Some(Effect::Financial);
-                self.handle(admitted)?
+                match &admitted.tool.bound {
+                    Bound::External(external) => self.handle_external(id, external, &admitted)?,
+                    _ => self.handle(admitted)?,
+                }
             }
             Err(failure) => stopped(failure),
         };

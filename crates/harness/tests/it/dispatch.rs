@@ -354,7 +354,7 @@ fn a_call_that_cannot_be_recorded_is_not_acknowledged() {
 #[test]
 fn two_tools_of_one_name_stop_the_start() {
     let mut all = handlers();
-    all.push(all[0]);
+    all.push(all[0].clone());
     let fault = traderharness_harness::Toolbox::with_handlers(&Card::builtin(), false, all).unwrap_err();
     assert!(fault.to_string().contains("two tools are named"), "{fault}");
 }
