@@ -52,6 +52,10 @@ pub enum Repeat {
     Free,
     /// An equal call in the same assistant message runs once; the second is answered `duplicate_call` (complaint OR-14).
     OncePerMessage,
+    /// An equal call runs once in a run: armed when it is admitted, answered as skipped once it succeeded, and refused while nobody
+    /// knows what it did (spec/seeds.md B7). A call that failed without an effect may come again. Equal means the same
+    /// `idempotency_key`, or the same arguments where there is none.
+    OncePerRun,
 }
 
 /// One tool, as data.
