@@ -62,7 +62,7 @@ def to_json(value, max_bytes):
     walk = _Walk(max_bytes)
     text = _dumps(walk.plain(value, "result", 0))
     if len(text) * 4 > max_bytes and len(text.encode()) > max_bytes:
-        raise walk.too_long("result", type(value))
+        raise walk.too_long(type(value))
     return text
 
 
@@ -83,25 +83,26 @@ class _Walk:
         self.left = max_bytes
         self.open = set()
 
-    def too_long(self, path, kind):
+    def too_long(self, kind):
+        # The whole is too long; the place where the count ran out says nothing.
         return Unserialisable(
-            path,
+            "result",
             _name(kind),
             f"result is longer than {self.max_bytes} bytes as JSON: keep fewer rows (.head(50)), fewer columns or an aggregate, "
             "or write the whole to a file of the workspace",
         )
 
-    def spend(self, count, path, kind):
+    def spend(self, count, kind):
         self.left -= count
         if self.left < 0:
-            raise self.too_long(path, kind)
+            raise self.too_long(kind)
 
     def plain(self, value, path, depth):
         kind = type(value)
         if kind in _SCALARS:
             return _SCALARS[kind](self, value, path)
         if kind in _MISSING:
-            self.spend(4, path, kind)
+            self.spend(4, kind)
             return None
         if depth > MAX_DEPTH:
             raise Unserialisable(path, _name(kind), f"more than {MAX_DEPTH} containers are inside one another: flatten the value")
@@ -122,7 +123,7 @@ class _Walk:
     # Single values.
 
     def boolean(self, value, path):
-        self.spend(4, path, bool)
+        self.spend(4, bool)
         return True if value else False
 
     def whole(self, value, path):
@@ -130,25 +131,25 @@ class _Walk:
         if value.bit_length() > _BITS:
             raise Unserialisable(path, "int", f"the number has more than {_BITS} bits: return its logarithm or its digits as text")
         text = int.__repr__(value)
-        self.spend(len(text), path, int)
+        self.spend(len(text), int)
         return value if _SMALLEST <= value <= _LARGEST else text
 
     def real(self, value, path):
         value = float.__pos__(value)
-        self.spend(4, path, float)
+        self.spend(4, float)
         return value if math.isfinite(value) else None
 
     def text(self, value, path):
         value = str.__str__(value)
         if not value.isascii():
             try:
-                self.spend(len(value.encode()), path, str)
+                self.spend(len(value.encode()), str)
             except UnicodeEncodeError:
                 raise Unserialisable(
                     path, "str", "the text holds a lone surrogate, which no encoding has: use text.encode('utf-8', 'replace').decode()"
                 ) from None
         else:
-            self.spend(len(value) + 2, path, str)
+            self.spend(len(value) + 2, str)
         return value
 
     def decimal(self, value, path):
@@ -187,10 +188,10 @@ class _Walk:
     # Containers.
 
     def sequence(self, items, path, depth, kind=list):
-        self.spend(2, path, kind)
+        self.spend(2, kind)
         plain = []
         for i, item in enumerate(items):
-            self.spend(1, path, kind)
+            self.spend(1, kind)
             plain.append(self.plain(item, f"{path}[{i}]", depth))
         return plain
 
@@ -210,10 +211,10 @@ class _Walk:
         return self.sequence(value, path, depth, range)
 
     def members(self, items, path, depth):
-        self.spend(2, path, set)
+        self.spend(2, set)
         found = []
         for item in items:
-            self.spend(1, path, set)
+            self.spend(1, set)
             plain = self.plain(item, f"{path}{{...}}", depth)
             number = type(plain) in (bool, int, float)
             found.append(((_name(type(item)), 0 if number else 1, plain if number else 0, "" if number else _dumps(plain)), plain))
@@ -227,7 +228,7 @@ class _Walk:
         return self.members(frozenset.__iter__(value), path, depth)
 
     def dict(self, value, path, depth):
-        self.spend(2, path, dict)
+        self.spend(2, dict)
         plain = {}
         # The real items, whatever a subclass offers; a copy of the pairs, should anything change them meanwhile.
         for key, item in list(dict.items(value)):
@@ -235,7 +236,7 @@ class _Walk:
             if name in plain:
                 raise Unserialisable(path, _name(type(key)), f"two keys are written {name!r}: make the keys strings that differ")
             at = f"{path}[{name!r}]"
-            self.spend(4, at, dict)
+            self.spend(4, dict)
             plain[name] = self.plain(item, at, depth)
         return plain
 
@@ -255,21 +256,21 @@ class _Walk:
             value[np.asarray(mask)] = None
         elif kind is not np.ndarray:
             value = np.ndarray.view(value, np.ndarray)
-        self.spend(2 * value.size + 2, path, kind)
+        self.spend(2 * value.size + 2, kind)
         if value.ndim > MAX_DEPTH:
             raise Unserialisable(path, _name(kind), "the array has too many dimensions: reshape it")
         code = value.dtype.kind
         if value.dtype.names is not None:
             names = value.dtype.names
-            rows = [{name: self.array(row[name], f"{path}[{name!r}]", depth) for name in names} for row in value.reshape(-1)]
+            rows = [{name: self.plain(row[name], f"{path}[{name!r}]", depth) for name in names} for row in value.reshape(-1)]
             return _nested(rows, value.shape)
         if code == "b":
             return np.ndarray.tolist(value)
         if code in "iu":
-            self.spend(value.size, path, kind)
+            self.spend(value.size, kind)
             return np.ndarray.tolist(value)
         if code == "f":
-            self.spend(2 * value.size, path, kind)
+            self.spend(2 * value.size, kind)
             return self.floats(value)
         if code == "M":
             return self.moments(value, path)
@@ -299,13 +300,15 @@ class _Walk:
         return None
 
     def moments(self, value, path):
+        if value.dtype == np.dtype("M8"):  # without a unit only NaT
+            value = value.astype("M8[s]")
         index = pd.DatetimeIndex(value.reshape(-1).astype("M8[us]" if value.dtype in _COARSE else value.dtype))
         return _nested(self.stamps(index, path), value.shape)
 
     def stamps(self, index, path):
         known = index[~index.isna()]
         days = index.tz is None and len(known) > 0 and bool((known == known.normalize()).all())
-        self.spend(10 * len(index), path, pd.DatetimeIndex)
+        self.spend(10 * len(index), pd.DatetimeIndex)
         return [None if stamp is pd.NaT else (stamp.date() if days else stamp).isoformat() for stamp in index]
 
     def column(self, values, path, depth):
@@ -315,9 +318,9 @@ class _Walk:
             return self.array(np.asarray(values), path, depth)
         if isinstance(dtype, pd.DatetimeTZDtype):
             return self.stamps(pd.DatetimeIndex(values), path)
-        if not type(dtype).__module__.startswith("pandas."):
+        if type(dtype).__module__.split(".", 1)[0] != "pandas":
             raise Unserialisable(path, _name(type(dtype)), "convert the column with .astype(object)")
-        self.spend(2 * len(values), path, type(dtype))
+        self.spend(2 * len(values), type(dtype))
         flat = np.ndarray.tolist(np.asarray(values, dtype=object))
         return [self.plain(item, f"{path}[{i}]", depth) for i, item in enumerate(flat)]
 
@@ -333,7 +336,7 @@ class _Walk:
     def frame(self, value, path, depth):
         rows, width = pd.DataFrame.__len__(value), len(value.columns)
         # Every cell has a key and a value.
-        self.spend(rows * sum(4 + len(str(name)) for name in value.columns), path, pd.DataFrame)
+        self.spend(rows * sum(4 + len(str(name)) for name in value.columns), pd.DataFrame)
         columns = self.labels(value.index, path, depth)
         for i in range(width):
             name = self.key(value.columns[i], path)
@@ -381,20 +384,20 @@ def _label(plain):
 
 
 def _hint(kind):
-    module = type.__dict__["__module__"].__get__(kind)
+    module, name = (type.__dict__[field].__get__(kind) for field in ("__module__", "__name__"))
     if _is(kind, bytes) or _is(kind, bytearray) or kind is memoryview:
         return "bytes are no text: use .decode() or .hex()"
     if _is(kind, complex):
         return "JSON has no complex numbers: return .real and .imag, or abs()"
     if _is(kind, BaseException):
         return "return repr() of the exception"
-    if kind.__name__ in ("generator", "map", "zip", "filter", "enumerate", "reversed"):
+    if name in ("generator", "map", "zip", "filter", "enumerate", "reversed"):
         return "an iterator has no values of its own: use list()"
-    if kind.__name__ in ("function", "builtin_function_or_method", "method", "type", "module"):
+    if name in ("function", "builtin_function_or_method", "method", "type", "module"):
         return "call it, or return its name"
-    if type(module) is str and module.startswith("pandas."):
+    if type(module) is str and module.split(".", 1)[0] == "pandas":
         return "finish the operation (.mean(), .sum(), ...) so that a DataFrame, a Series or a number is left"
-    if "__dataclass_fields__" in vars(kind):
+    if "__dataclass_fields__" in type.__dict__["__dict__"].__get__(kind):
         return "use dataclasses.asdict()"
     return "put its fields into a dict of numbers, strings and lists, or use str()"
 
