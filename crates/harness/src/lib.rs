@@ -24,6 +24,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod brief;
+pub mod cancel;
 pub mod card;
 pub mod client_fault;
 pub mod correction;
@@ -42,6 +43,7 @@ pub mod script;
 pub mod session;
 pub mod toolbox;
 
+pub use cancel::CancelToken;
 pub use card::{Card, CardError};
 pub use dispatch::{CallReport, RawArguments};
 pub use registry::{Entry, HostFacts, Registry};

@@ -1,5 +1,6 @@
 //! Open failures of a phase, completion rules, and what is offered at a decision point (engine E10.2-E10.6).
 
+use crate::Card;
 use std::collections::BTreeMap;
 use traderharness_contract::{Envelope, ErrorCode};
 use traderharness_market::DecisionPoint;
@@ -16,6 +17,25 @@ pub const FINISH_ATTEMPTS: u32 = 3;
 
 /// Rounds of only errors that end a phase of a card without the protocol (engine E10.7).
 pub const ERROR_ROUNDS: u32 = 3;
+
+/// Model turns a card has at a decision point, with the extension turns of the phase protocol (engine E10.2).
+pub fn turns(card: &Card, point: DecisionPoint) -> u32 {
+    let own = if point == DecisionPoint::PreMarket { card.max_pre_iterations } else { card.max_window_iterations };
+    if card.require_phase_completion { own + EXTENSION_TURNS } else { own }
+}
+
+/// The turn before which the agent is told to come to an end: floor(0.8 N) of N, when that lies strictly between the first and the last
+/// (spec/seeds.md B12.2).
+pub const fn wrap_up_turn(turns: u32) -> Option<u32> {
+    // In u64, so that no number of turns is too large for the product.
+    let turn = (turns as u64 * 4 / 5) as u32;
+    if turn > 1 && turn < turns { Some(turn) } else { None }
+}
+
+/// The tool that ends the phase of a decision point.
+pub fn completion_tool(point: DecisionPoint) -> &'static str {
+    if point == DecisionPoint::Close2 { "finish_day" } else { "complete_phase" }
+}
 
 /// Whether a tool may be called at a decision point at all.
 pub fn is_offered(tool: &str, point: DecisionPoint) -> bool {

@@ -94,6 +94,30 @@ pub fn protocol(session: &Session) -> String {
 pub const NO_CALL: &str =
     "No tool was called, so nothing happened and the clock stands still. Call a tool, or end the phase with its completion tool.";
 
+/// Sent when the model said the same words again, without a tool call, while the protocol is on.
+pub const SAME_ANSWER: &str = "That is the same answer as before, and again no tool was called. Only a tool call has an effect: do what is left to do, or \
+     end the phase with its completion tool now.";
+
+/// Sent when the model answered without a tool call and the protocol is off.
+pub const NO_CALL_TURNS: &str = "No tool was called, so nothing happened. Call a tool if something is left to do at this decision point; otherwise say so again.";
+
+/// Sent when the words of an answer hold a tool call that did not come as one: it was not run, and such words are no answer.
+pub const CALL_IN_TEXT: &str = "Your text holds the markup of a tool call. It was not run: make the call as a real tool call, with its name and one JSON object of \
+     arguments, and keep markup out of the text.";
+
+/// Sent once, when most turns of a decision point are used up (spec/seeds.md B12.2).
+pub fn wrap_up(turn: u32, turns: u32, protocol: bool, point: DecisionPoint) -> String {
+    let completion = crate::phase::completion_tool(point);
+    let end = if protocol {
+        format!("Finish what matters and call {completion}; the last turn offers nothing else.")
+    } else if point == DecisionPoint::Close2 {
+        format!("Finish what matters and call {completion}.")
+    } else {
+        "Finish what matters; the clock moves on after the last one.".to_owned()
+    };
+    format!("This is turn {turn} of {turns} at this decision point. {end}")
+}
+
 /// Sent with each attempt of the close fallback (engine E10.6).
 pub fn finish_request(attempt: u32, last_fault: Option<&str>) -> String {
     let mut text = format!(

@@ -1,9 +1,10 @@
 //! [`Session`]: one agent, one account, one clock. `Send`, cheap to create, many per process over one shared store.
 
 use crate::correction::Corrections;
+use crate::dispatch::{OncePerRun, Remembered};
 use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
 use crate::toolbox::BoundTool;
-use crate::{Card, CardError, Toolbox};
+use crate::{CancelToken, Card, CardError, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Store, View};
@@ -108,9 +109,49 @@ pub enum SessionError {
     /// A defect came earlier; nothing is done on this account any more.
     #[error("the session stopped at a defect before, and its account is not trusted any more")]
     Stopped,
+    /// A tool ended the run. This is control flow, not a failure of the call, and nobody tells the model (spec/seeds.md A4.7).
+    #[error("`{tool}` ended the run: {reason}")]
+    Aborted {
+        /// Tool.
+        tool: String,
+        /// Why.
+        reason: String,
+    },
+    /// The run was asked to end while a tool outside was at work, and the tool gave up; its answer is not part of the run.
+    #[error("`{tool}` was interrupted because the run was asked to end")]
+    Interrupted {
+        /// Id of the call.
+        call_id: String,
+        /// Tool.
+        tool: String,
+        /// Whether the tool did what it was asked to do.
+        effect_committed: Committed,
+    },
     /// The card was not checked, or was changed since.
     #[error("the card of the session cannot be used")]
     Card(#[from] CardError),
+}
+
+/// Whether something was done outside the account (spec/seeds.md A4.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// It was.
+    Yes,
+    /// It was not.
+    No,
+    /// Nobody knows; it must not be asked for again before somebody has looked.
+    Unknown,
+}
+
+impl Committed {
+    /// As it stands in records: `true`, `false` or `"unknown"`.
+    pub fn as_value(self) -> Value {
+        match self {
+            Self::Yes => true.into(),
+            Self::No => false.into(),
+            Self::Unknown => "unknown".into(),
+        }
+    }
 }
 
 /// What ended by time when a day was opened.
@@ -158,6 +199,12 @@ pub struct Session {
     pub(crate) defect: bool,
     /// The one tool on offer, while the close fallback runs (engine E10.6).
     pub(crate) only: Option<&'static str>,
+    /// Asks the run to end; long calls look at it.
+    pub(crate) cancel: CancelToken,
+    /// Calls that may run once in a run (spec/seeds.md B7).
+    pub(crate) once: OncePerRun,
+    /// Answers of deterministic plug-in tools at the clock.
+    pub(crate) remembered: Remembered,
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) memory_sink: Box<dyn MemorySink>,
     /// Journal and hard state of the current day are written.
@@ -205,6 +252,9 @@ impl Session {
             order_unknown: false,
             defect: false,
             only: None,
+            cancel: CancelToken::new(),
+            once: OncePerRun::default(),
+            remembered: Remembered::default(),
             journal,
             memory_sink: Box::new(NoSink),
             day_closed: false,
@@ -282,6 +332,28 @@ impl Session {
                 && self.corrections.offers(name)
                 && !(halted && name == "place_order")
         })
+    }
+
+    /// Offers one tool alone until this is called again with `None`; what else is called is refused. For the turns that are meant for
+    /// one thing, such as the close fallback (engine E10.6).
+    pub const fn offer_only(&mut self, tool: Option<&'static str>) {
+        self.only = tool;
+    }
+
+    /// Gives the session the token that asks its run to end. Tools that outlast a moment look at it; [`crate::run::play`] sets its own.
+    pub fn set_cancel(&mut self, cancel: CancelToken) {
+        self.cancel = cancel;
+    }
+
+    /// The token that asks the run to end.
+    pub const fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// Whether a tool of this name is enabled and only reads. An unknown name and an unknown effect are no read: such calls run alone
+    /// and in order (engine E10.3).
+    pub fn is_read(&self, name: &str) -> bool {
+        self.config.toolbox.resolve(name).is_ok_and(|tool| tool.bound.spec().effect.is_read())
     }
 
     /// Tool definitions as a model gets them now.
@@ -429,8 +501,19 @@ impl Session {
         self.corrections.end_message(can_complete);
     }
 
-    pub(crate) fn append(&mut self, record: Record) -> Result<(), SessionError> {
+    /// Appends a record of the host: what it told the model, asked and was answered, how a point, a day and the run ended. Calls, fills
+    /// and decision points the session records itself.
+    ///
+    /// # Errors
+    /// [`SessionError::Journal`]; what was to be recorded must then not be acknowledged.
+    pub fn append(&mut self, record: Record) -> Result<(), SessionError> {
         Ok(self.journal.append(record)?)
+    }
+
+    /// Masks the strings of a value that holds facts of the market, as the run shows them (engine E8.7). For what a host records or
+    /// says beside the session; results of calls are masked already.
+    pub fn masked(&self, value: Value) -> Value {
+        self.masked_value(value)
     }
 
     /// Masks the strings of an environment record (events, fills) before it is kept (engine E8.7).

@@ -5,6 +5,7 @@ use crate::Session;
 use crate::correction::Unfit;
 use crate::masking::unmask_arguments;
 use crate::phase::{COMPLETION_TOOLS, is_offered};
+use crate::plugin::PlugInAnswer;
 use crate::toolbox::BoundTool;
 use serde_json::{Value, json};
 use traderharness_contract::definition::Note;
@@ -15,11 +16,16 @@ use traderharness_contract::{Effect, ErrorCode, Repeat, ToolFailure};
 pub(super) struct Admitted<'t> {
     pub(super) tool: &'t BoundTool,
     pub(super) args: Value,
+    /// Id the model gave the call.
+    pub(super) id: String,
+    /// What answered from outside, when it was asked together with its neighbours ([`Session::call_batch`]).
+    pub(super) asked: Option<PlugInAnswer>,
 }
 
 impl Session {
     pub(super) fn admit<'t>(
         &mut self,
+        id: &str,
         name: &str,
         raw: RawArguments<'_>,
         toolbox: &'t crate::Toolbox,
@@ -116,7 +122,7 @@ impl Session {
             }
             self.message_effects.push(key);
         }
-        Ok(Admitted { tool, args })
+        Ok(Admitted { tool, args, id: id.to_owned(), asked: None })
     }
 
     fn unresolved(&self, name: &str, exists: bool) -> ToolFailure {

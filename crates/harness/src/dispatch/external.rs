@@ -4,7 +4,7 @@ use super::admit::Admitted;
 use crate::Session;
 use crate::masking::FieldMask;
 use crate::plugin::{ExternalTool, PlugInAnswer, SENT};
-use crate::session::SessionError;
+use crate::session::{Committed, SessionError};
 use serde_json::{Value, json};
 use traderharness_contract::Outcome;
 use traderharness_replay::{Record, RecordingError};
@@ -33,7 +33,18 @@ impl Session {
             })?,
             None if in_doubt => PlugInAnswer::Unknown,
             None => {
-                let answer = external.ask(call_id, &admitted.args, &|| false);
+                let cancel = self.cancel.clone();
+                let asked = admitted.asked.clone();
+                let answer = asked.unwrap_or_else(|| external.ask(call_id, &admitted.args, &|| cancel.is_cancelled()));
+                // What a run did not wait for is no part of it: a resumed run asks again, unless the call may have had an effect.
+                if let PlugInAnswer::Cancelled { sent } = answer {
+                    let effect_committed = if sent && !spec.effect.is_read() { Committed::Unknown } else { Committed::No };
+                    return Err(SessionError::Interrupted {
+                        call_id: call_id.to_owned(),
+                        tool: spec.name.to_owned(),
+                        effect_committed,
+                    });
+                }
                 let definition = &admitted.tool.definition;
                 let misfit = |value: &Value| {
                     definition.validate_output(value).err().map(|i| i.first().map_or_else(String::new, |i| i.message.clone()))

@@ -16,7 +16,7 @@ use traderharness_tools_market::MarketCtx;
 impl Session {
     /// 6-7: runs the handler on a fresh view and masks its result.
     pub(super) fn handle(&mut self, admitted: Admitted<'_>) -> Result<Outcome, SessionError> {
-        let Admitted { tool, args } = admitted;
+        let Admitted { tool, args, .. } = admitted;
         let spec = tool.bound.spec();
         let asked = args.get("stock_code").cloned().unwrap_or_default();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);

@@ -3,15 +3,21 @@
 mod admit;
 mod external;
 mod handle;
+mod once;
+mod outside;
 
-use crate::Session;
+pub(crate) use once::OncePerRun;
+pub(crate) use outside::Remembered;
+pub use outside::TOGETHER;
+
 use crate::session::SessionError;
-use crate::toolbox::Bound;
+use crate::{Session, Toolbox};
+use admit::Admitted;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_contract::budget::{OldestFirst, RESULT_LIMIT};
 use traderharness_contract::definition::Note;
-use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, ToolFailure};
+use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
 use traderharness_market::Side;
 use traderharness_replay::Record;
 use traderharness_tools_exec::{Fill, Origin};
@@ -45,8 +51,38 @@ pub struct CallReport {
     pub truncated: bool,
     /// Failure code.
     pub code: Option<ErrorCode>,
+    /// Effect class of the tool that ran; `None` when nothing ran.
+    pub effect: Option<Effect>,
     /// What was put into normal form before validation: nulls of optional fields, JSON strings for arrays. The model reads it too.
     pub notes: Vec<Note>,
+}
+
+/// One call of an assistant message, for [`Session::call_batch`].
+#[derive(Debug, Clone)]
+pub struct BatchCall<'a> {
+    /// Id the model gave the call.
+    pub id: &'a str,
+    /// Tool name as sent.
+    pub name: &'a str,
+    /// Arguments as sent.
+    pub arguments: RawArguments<'a>,
+}
+
+/// A call between its admission and its answer.
+struct Begun<'t> {
+    call: u64,
+    id: String,
+    name: String,
+    sent: String,
+    received: Value,
+    notes: Vec<Note>,
+    /// What runs, or what the call is answered without running.
+    next: Result<Admitted<'t>, Outcome>,
+    /// Its place in the repeat guard.
+    armed: Option<once::Key>,
+    effect: Option<Effect>,
+    /// Arguments of an order, in real codes.
+    order: Option<Value>,
 }
 
 impl Session {
@@ -64,6 +100,46 @@ impl Session {
     /// # Errors
     /// As [`Session::call`].
     pub fn call_as(&mut self, id: &str, name: &str, raw: RawArguments<'_>) -> Result<CallReport, SessionError> {
+        let toolbox = Arc::clone(&self.config.toolbox);
+        let begun = self.begin(id, name, raw, &toolbox)?;
+        self.settle(begun, &toolbox)
+    }
+
+    /// Runs neighbouring calls of one message that only read ([`Session::is_read`]); reports come in the order of the calls.
+    ///
+    /// Our own handlers take microseconds and run here, one after the other. Where two or more calls go outside, all calls are admitted
+    /// and recorded first, those that go outside are asked at the same time, and everything is settled in the order of the calls: what
+    /// is recorded and answered never depends on who was ready first (spec/seeds.md B5.2, D9).
+    ///
+    /// # Errors
+    /// As [`Session::call`].
+    pub fn call_batch(&mut self, calls: Vec<BatchCall<'_>>) -> Result<Vec<CallReport>, SessionError> {
+        let toolbox = Arc::clone(&self.config.toolbox);
+        if !outside::runs_together(&toolbox, &calls) {
+            return calls
+                .into_iter()
+                .map(|call| {
+                    let begun = self.begin(call.id, call.name, call.arguments, &toolbox)?;
+                    self.settle(begun, &toolbox)
+                })
+                .collect();
+        }
+        let mut begun = Vec::with_capacity(calls.len());
+        for call in calls {
+            begun.push(self.begin(call.id, call.name, call.arguments, &toolbox)?);
+        }
+        self.ask_together(&mut begun);
+        begun.into_iter().map(|begun| self.settle(begun, &toolbox)).collect()
+    }
+
+    /// Steps 1 to 5, and the record that the call was made.
+    fn begin<'t>(
+        &mut self,
+        id: &str,
+        name: &str,
+        raw: RawArguments<'_>,
+        toolbox: &'t Toolbox,
+    ) -> Result<Begun<'t>, SessionError> {
         if !self.started {
             return Err(SessionError::NotStarted);
         }
@@ -73,43 +149,81 @@ impl Session {
         // A name nobody could have is quoted back only as far as a reader needs it.
         let name = name.char_indices().nth(NAME_CHARS).map_or(name, |(end, _)| &name[..end]);
         self.calls += 1;
-        let call = self.calls;
         let sent = match &raw {
             RawArguments::Text(text) => (*text).to_owned(),
             RawArguments::Value(value) => value.to_string(),
         };
-        let toolbox = Arc::clone(&self.config.toolbox);
         let mut notes = Vec::new();
         let mut received = Value::Null;
-
-        // 1-5: parse, resolve, validate, disambiguate and unmask, admit.
-        let admitted = self.admit(name, raw, &toolbox, &mut received, &mut notes);
+        let admitted = self.admit(id, name, raw, toolbox, &mut received, &mut notes);
         let effect = admitted.as_ref().ok().map(|a| a.tool.bound.spec().effect);
         let order = admitted.as_ref().ok().filter(|_| name == "place_order").map(|a| a.args.clone());
+        let mut armed = None;
+        let next = match admitted {
+            Ok(admitted) if admitted.tool.bound.spec().repeat == Repeat::OncePerRun => {
+                match self.once.arm(name, &admitted.args) {
+                    Ok(key) => {
+                        armed = Some(key);
+                        Ok(admitted)
+                    }
+                    Err(instead) => Err(instead),
+                }
+            }
+            Ok(admitted) => Ok(admitted),
+            // What is said before a handler ran holds words of the agent and visible codes, no fact of the market. Masking it would tell
+            // the agent which of its own words is a code, a name or a day of this run (engine E8.5).
+            Err(failure) => Err(stopped(failure)),
+        };
         self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
+        Ok(Begun {
+            call: self.calls,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            sent,
+            received,
+            notes,
+            next,
+            armed,
+            effect,
+            order,
+        })
+    }
 
-        // 6-7: handle, mask. What is said before a handler ran holds words of the agent and visible codes, no fact of the market.
-        // Masking it would tell the agent which of its own words is a code, a name or a day of this run (engine E8.5).
-        let mut outcome = match admitted {
+    /// Steps 6 to 10.
+    fn settle(&mut self, begun: Begun<'_>, toolbox: &Toolbox) -> Result<CallReport, SessionError> {
+        let Begun { call, id, name, sent, received, notes, next, armed, effect, order } = begun;
+        let ran = next.is_ok();
+        // 6-7: handle, mask.
+        let mut outcome = match next {
             Ok(admitted) => {
                 // Until its result is recorded, nobody may say what became of an order.
                 self.order_unknown |= effect == Some(Effect::Financial);
-                match &admitted.tool.bound {
-                    Bound::External(external) => self.handle_external(id, external, &admitted)?,
-                    _ => self.handle(admitted)?,
+                match self.remembered(&admitted) {
+                    Some(again) => again,
+                    None => self.handle_remembering(admitted)?,
                 }
             }
-            Err(failure) => stopped(failure),
+            Err(instead) => instead,
         };
+        if let Some(key) = &armed {
+            self.once.settle(key, &outcome);
+        }
         self.keep_memory()?;
+        // An abort is no answer: nothing of it is shown to the model (spec/seeds.md A4.7).
+        if let Outcome::Abort { reason } = &outcome {
+            return Err(SessionError::Aborted { tool: name, reason: reason.clone() });
+        }
         if let Some(order) = order {
-            let failure = if let Outcome::Failed(f) | Outcome::Blocked(f) = &mut outcome { Some(f) } else { None };
+            let failure = match &mut outcome {
+                Outcome::Failed(failure) | Outcome::Blocked(failure) => Some(failure),
+                _ => None,
+            };
             self.corrections.settle(&order, failure, self.config.card.require_phase_completion);
         }
         let mut code = None;
         if let Outcome::Failed(failure) | Outcome::Blocked(failure) = &mut outcome {
             code = Some(failure.code);
-            let repeated = self.phase.count_failure(name, &sent);
+            let repeated = self.phase.count_failure(&name, &sent);
             if repeated >= 3 {
                 failure.correction.insert("repeated".into(), repeated.into());
                 failure.instruction = format!(
@@ -120,12 +234,12 @@ impl Session {
         }
 
         // 8-9: envelope, budget.
-        let resolved = toolbox.resolve(name).ok();
+        let resolved = toolbox.resolve(&name).ok();
         let example = resolved.map_or_else(|| json!({}), |t| t.definition.example().clone());
-        let envelope = Envelope::render(&outcome, name, &example, &received).with_notes(&notes);
+        let envelope = Envelope::render(&outcome, &name, &example, &received).with_notes(&notes);
         let no_order = OldestFirst::default();
         let fitted = envelope.fit(RESULT_LIMIT, resolved.map_or(&no_order, |t| &t.definition.oldest_first));
-        self.phase.book(name, &envelope, code);
+        self.phase.book(&name, &envelope, code);
 
         // 10: record, then acknowledge.
         while let Some(fill) = self.account.fills().get(self.recorded_fills) {
@@ -135,7 +249,7 @@ impl Session {
         }
         // A result that was cut is kept whole, with what the model read of it.
         let shown = fitted.truncated.then(|| fitted.text.clone());
-        self.append(Record::tool_result(id, name, &envelope, shown))?;
+        self.append(Record::tool_result(&id, &name, &envelope, shown))?;
         if effect == Some(Effect::Financial) {
             self.order_unknown = false;
         }
@@ -146,12 +260,13 @@ impl Session {
         }
         Ok(CallReport {
             call,
-            tool: name.to_owned(),
+            tool: name,
             received,
             envelope,
             text: fitted.text,
             truncated: fitted.truncated,
             code,
+            effect: effect.filter(|_| ran),
             notes,
         })
     }

@@ -310,7 +310,10 @@ fn the_record_of_a_stopped_run_shows_no_day_and_every_message() {
     let outcome = runtime.block_on(run(&mut session, &mut model, &[day, day], &settings, &mut Silent));
     assert!(matches!(outcome, Err(RunError::Session(SessionError::BackInTime { .. }))), "{outcome:?}");
     let records = memory.records.lock().unwrap();
-    let Some(Record::Error { message, .. }) = records.last() else { panic!("{:?}", records.last()) };
+    let [.., Record::Error { message, .. }, Record::RunEnd { status, .. }] = records.as_slice() else {
+        panic!("{:?}", records.last())
+    };
+    assert_eq!(status, "failed");
     assert!(message.contains("D+0") && !message.contains("2024"), "{message}");
     let kept: Vec<&str> = records
         .iter()

@@ -1,0 +1,228 @@
+//! Budgets of a run (engine E10.11): how much a run may ask, call, read, pay and last. A limit is looked at before each request and
+//! before each call; when one is reached the run stops with its name, and everything that was done stays recorded.
+//!
+//! Counts are exact integers and money is whole micro-units. Wall time is the only thing here that is not a fact of the run: it is
+//! measured by the host and never reaches a record.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+use traderharness_replay::{Request, Response, Usage};
+
+/// Limits of a run; `None` is no limit, 0 allows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budgets {
+    /// Model requests.
+    pub max_requests: Option<u64>,
+    /// Tool calls, failed ones too.
+    pub max_calls: Option<u64>,
+    /// Tokens of requests and answers together, as the client reports them, else as estimated.
+    pub max_tokens: Option<u64>,
+    /// Cost in micro-units of the currency of the prices: 1,000,000 = 1 USD where prices are in USD.
+    pub max_cost_micros: Option<u64>,
+    /// Wall time of this process, whole milliseconds. A resumed run begins to count again.
+    pub max_wall_millis: Option<u64>,
+}
+
+/// What one million tokens cost, in micro-units of one currency: 2,500,000 = 2.50 USD per million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// Tokens of a request.
+    pub input_micros: u64,
+    /// Tokens of an answer.
+    pub output_micros: u64,
+    /// Tokens of a request that the provider had in its cache; as other input when absent.
+    #[serde(default)]
+    pub cached_input_micros: Option<u64>,
+}
+
+impl Prices {
+    /// Cost of one exchange in micro-units, rounded up, so that a cap is never passed by rounding.
+    pub fn cost_micros(&self, usage: &Usage) -> u64 {
+        let cached = cached_tokens(usage).min(usage.input_tokens);
+        let wide = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let total = wide(usage.input_tokens - cached, self.input_micros)
+            + wide(cached, self.cached_input_micros.unwrap_or(self.input_micros))
+            + wide(usage.output_tokens, self.output_micros);
+        u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Cached tokens of a request under the names that providers use for them.
+fn cached_tokens(usage: &Usage) -> u64 {
+    let direct = ["cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"];
+    let nested = [("prompt_tokens_details", "cached_tokens"), ("input_tokens_details", "cached_tokens")];
+    let flat = direct.iter().find_map(|name| usage.extra.get(*name).and_then(Value::as_u64));
+    flat.or_else(|| nested.iter().find_map(|(outer, inner)| usage.extra.get(*outer)?.get(*inner)?.as_u64())).unwrap_or_default()
+}
+
+/// Measures wall time for [`Budgets::max_wall_millis`]. The host implements it: this crate reads no clock.
+pub trait Stopwatch: Send + Sync + std::fmt::Debug {
+    /// Time since the run was begun.
+    fn elapsed(&self) -> Duration;
+}
+
+/// Tokens and cost of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Tokens of all requests.
+    pub input_tokens: u64,
+    /// Tokens of all answers.
+    pub output_tokens: u64,
+    /// Requests whose tokens the provider did not report, so that they are estimates.
+    pub estimated_requests: u64,
+    /// Cost in micro-units; `None` when neither the client nor prices tell.
+    pub cost_micros: Option<u64>,
+}
+
+impl Spending {
+    /// Tokens of both directions.
+    pub const fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Counts one exchange. Its cost is the provider's own (`cost_micros` of its usage), else that of `prices`. Returns whether the cost
+    /// of this exchange is known.
+    pub(crate) fn count(&mut self, request: &Request, response: &Response, prices: Option<&Prices>) -> bool {
+        let usage = match &response.usage {
+            Some(usage) => usage.clone(),
+            None => {
+                self.estimated_requests += 1;
+                Usage {
+                    input_tokens: estimated(request.messages.iter().map(|m| &m.0).chain(&request.tools)),
+                    output_tokens: estimated(std::iter::once(&response.message.0)),
+                    ..Usage::default()
+                }
+            }
+        };
+        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
+        let reported = usage.extra.get("cost_micros").and_then(Value::as_u64);
+        let cost = reported.or_else(|| prices.map(|prices| prices.cost_micros(&usage)));
+        if let Some(cost) = cost {
+            self.cost_micros = Some(self.cost_micros.unwrap_or_default().saturating_add(cost));
+        }
+        cost.is_some()
+    }
+}
+
+/// Tokens of JSON values, estimated: a Chinese, Japanese or Korean character is a token, four other characters are one.
+fn estimated<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
+    let (mut wide, mut narrow) = (0_u64, 0_u64);
+    for value in values {
+        for c in value.to_string().chars() {
+            if matches!(c, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
+            {
+                wide += 1;
+            } else {
+                narrow += 1;
+            }
+        }
+    }
+    wide + narrow.div_ceil(4)
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetKind {
+    /// [`Budgets::max_requests`].
+    Requests,
+    /// [`Budgets::max_calls`].
+    Calls,
+    /// [`Budgets::max_tokens`].
+    Tokens,
+    /// [`Budgets::max_cost_micros`].
+    Cost,
+    /// [`Budgets::max_wall_millis`].
+    WallTime,
+}
+
+impl BudgetKind {
+    /// Wire name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Calls => "calls",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::WallTime => "wall_time",
+        }
+    }
+
+    /// Unit of `limit` and `used`.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Calls => "calls",
+            Self::Tokens => "tokens",
+            Self::Cost => "micro-units",
+            Self::WallTime => "ms",
+        }
+    }
+}
+
+/// A limit was reached before the next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the run's budget of {} {} is used up ({used} used)", .limit, .which.unit())]
+pub struct BudgetExhausted {
+    /// Which.
+    pub which: BudgetKind,
+    /// The limit.
+    pub limit: u64,
+    /// What was used when it was looked at; may be above the limit for tokens, cost and time, whose size is known only afterwards.
+    pub used: u64,
+}
+
+/// What is used so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Used {
+    pub(crate) requests: u64,
+    pub(crate) calls: u64,
+    pub(crate) spending: Spending,
+}
+
+impl Budgets {
+    /// Looks at every limit but the number of calls, before a request.
+    ///
+    /// # Errors
+    /// The first limit that is reached, in the order of [`BudgetKind`].
+    pub(crate) fn before_request(&self, used: &Used, watch: Option<&dyn Stopwatch>) -> Result<(), BudgetExhausted> {
+        reached(BudgetKind::Requests, self.max_requests, used.requests)?;
+        self.running(used, watch)
+    }
+
+    /// Looks at the limits that hold for a call.
+    ///
+    /// # Errors
+    /// As [`Budgets::before_request`].
+    pub(crate) fn before_call(&self, used: &Used, watch: Option<&dyn Stopwatch>) -> Result<(), BudgetExhausted> {
+        reached(BudgetKind::Calls, self.max_calls, used.calls)?;
+        // The tokens and the cost of the answer that makes these calls are spent; its calls cost none.
+        reached(BudgetKind::WallTime, self.max_wall_millis, millis(watch))
+    }
+
+    /// Calls that may still be made.
+    pub(crate) fn calls_left(&self, used: &Used) -> u64 {
+        self.max_calls.map_or(u64::MAX, |limit| limit.saturating_sub(used.calls))
+    }
+
+    fn running(&self, used: &Used, watch: Option<&dyn Stopwatch>) -> Result<(), BudgetExhausted> {
+        reached(BudgetKind::Tokens, self.max_tokens, used.spending.tokens())?;
+        reached(BudgetKind::Cost, self.max_cost_micros, used.spending.cost_micros.unwrap_or_default())?;
+        reached(BudgetKind::WallTime, self.max_wall_millis, millis(watch))
+    }
+}
+
+fn millis(watch: Option<&dyn Stopwatch>) -> u64 {
+    watch.map_or(0, |watch| u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX))
+}
+
+fn reached(which: BudgetKind, limit: Option<u64>, used: u64) -> Result<(), BudgetExhausted> {
+    match limit {
+        Some(limit) if used >= limit => Err(BudgetExhausted { which, limit, used }),
+        _ => Ok(()),
+    }
+}

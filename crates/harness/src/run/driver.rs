@@ -1,0 +1,265 @@
+//! Days and decision points: the order in which an agent is told things, its turns, and how a phase ends (engine E10.1, E10.2, E10.5,
+//! E10.6).
+
+use super::budget::{BudgetKind, Used};
+use super::record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
+use super::rounds::{Ended, Rounds, Verdict};
+use super::{Observer, RunError, RunSettings};
+use crate::model::ModelClient;
+use crate::phase::{self, FINISH_ATTEMPTS};
+use crate::{Session, brief, prompt};
+use serde_json::{Value, json};
+use traderharness_contract::ErrorCode;
+use traderharness_market::{Day, DecisionPoint};
+use traderharness_replay::{Message, Record};
+
+/// A run on its way.
+pub(super) struct Loop<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) client: &'a mut dyn ModelClient,
+    pub(super) settings: &'a RunSettings,
+    pub(super) observer: &'a mut dyn Observer,
+    /// The conversation of the day.
+    pub(super) messages: Vec<Message>,
+    /// What the run has used of its budgets.
+    pub(super) used: Used,
+    /// Calls of the run, of unfinished days too.
+    pub(super) run_counts: CallCounts,
+    /// Calls of the day.
+    pub(super) counts: CallCounts,
+    /// Requests of the day.
+    pub(super) requests: u64,
+    /// Model turn at the current decision point.
+    pub(super) iteration: u32,
+    /// How far the calls of the current assistant message came.
+    pub(super) progress: super::turn::Progress,
+}
+
+impl<'a> Loop<'a> {
+    pub(super) fn new(
+        session: &'a mut Session,
+        client: &'a mut dyn ModelClient,
+        settings: &'a RunSettings,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            session,
+            client,
+            settings,
+            observer,
+            messages: Vec::new(),
+            used: Used::default(),
+            run_counts: CallCounts::default(),
+            counts: CallCounts::default(),
+            requests: 0,
+            iteration: 0,
+            progress: super::turn::Progress::default(),
+        }
+    }
+
+    /// A limit that nothing measures would limit nothing, so a run does not start with one.
+    pub(super) fn check_settings(&self) -> Result<(), RunError> {
+        if self.settings.budgets.max_wall_millis.is_some() && self.settings.stopwatch.is_none() {
+            return Err(RunError::BudgetUnmeasured { which: BudgetKind::WallTime });
+        }
+        Ok(())
+    }
+
+    pub(super) fn summary(&self, days: Vec<DayRecord>, stopped: Option<&RunError>) -> RunSummary {
+        let initial = self.session.account().initial_cash;
+        let last = self.session.account().equity(&self.session.view());
+        RunSummary {
+            status: stopped.map_or(RunStatus::Completed, RunError::status),
+            stop_code: stopped.map(RunError::code),
+            initial_cash: initial.to_f64(),
+            final_equity: last.to_f64(),
+            return_pct: traderharness_market::money::round_f64((last.0 - initial.0) as f64 * 100.0 / initial.0 as f64, 2)
+                .unwrap_or_default(),
+            requests: self.used.requests,
+            calls: self.run_counts,
+            spending: self.used.spending,
+            days,
+        }
+    }
+
+    pub(super) async fn day(&mut self, day: Day) -> Result<DayRecord, RunError> {
+        // A day is not opened for a run that is to end.
+        self.check_cancelled()?;
+        self.counts = CallCounts::default();
+        self.requests = 0;
+        let events = self.session.start_day(day)?;
+        self.observer.day(self.session);
+        let card = self.session.card().clone();
+        let config = self.session.mask().config();
+        let system = prompt::system(&card, config.dates, config.entities);
+        self.session.append(Record::Brief { role: "system".to_owned(), text: system.clone() })?;
+        self.messages = vec![Message::system(system)];
+        if let Some(memory) = self.session.memory_text() {
+            self.tell(memory)?;
+        }
+        let morning = brief::morning(self.session, &events);
+        self.open_point(morning)?;
+        loop {
+            let ended = self.decision_point().await?;
+            self.close_point(ended)?;
+            if self.session.clock().point == DecisionPoint::Close2 {
+                break;
+            }
+            self.session.advance()?;
+            if let Some(events) = brief::conditions(self.session) {
+                self.tell(events)?;
+            }
+            let text = brief::window(self.session);
+            self.open_point(text)?;
+        }
+        let failure = if self.session.phase().completed.is_none() { self.finish_fallback().await? } else { None };
+        let summary = match (&self.session.phase().completed, &failure) {
+            (Some(done), _) => done.summary.clone(),
+            (None, Some(f)) => format!("The day ended without finish_day after {} attempts ({}).", f.attempts, f.error_code),
+            (None, None) => String::new(),
+        };
+        self.session.close_day(&summary)?;
+        let account = self.session.account();
+        let worth = account.valuation(&self.session.view());
+        let record = DayRecord {
+            day_index: self.session.day_index(),
+            day,
+            equity: worth.total.to_f64(),
+            cash: worth.cash.to_f64(),
+            positions: worth.positions.len(),
+            fills: account.fills_on(day).count(),
+            requests: self.requests,
+            calls: self.counts,
+            summary,
+            finish_failure: failure,
+        };
+        let label = self.session.mask().day(day, day);
+        let mut end = self.session.account_summary();
+        if let (Value::Object(end), Ok(Value::Object(record))) = (&mut end, serde_json::to_value(&record)) {
+            end.insert("record".into(), record.into());
+        }
+        self.session.append(Record::DayEnd { day: label, account: end })?;
+        self.observer.day_end(self.session, &record);
+        Ok(record)
+    }
+
+    fn open_point(&mut self, text: String) -> Result<(), RunError> {
+        self.iteration = 0;
+        self.observer.point(self.session, &text);
+        self.tell(text)
+    }
+
+    /// A message of the environment: recorded first, then said.
+    pub(super) fn tell(&mut self, text: String) -> Result<(), RunError> {
+        self.session.append(Record::Brief { role: "user".to_owned(), text: text.clone() })?;
+        self.messages.push(Message::user(text));
+        Ok(())
+    }
+
+    /// Records how the decision point ended.
+    fn close_point(&mut self, ended: Ended) -> Result<(), RunError> {
+        let detail = match &self.session.phase().completed {
+            Some(done) => {
+                json!({ "decision": done.decision, "summary": done.summary, "next_focus": done.next_focus, "abandoned": done.abandoned })
+            }
+            None => json!({ "turns_used": self.iteration, "ended_by": ended.as_str() }),
+        };
+        let point = self.session.clock().point.as_str().to_owned();
+        Ok(self.session.append(Record::Completion { point, detail })?)
+    }
+
+    async fn decision_point(&mut self) -> Result<Ended, RunError> {
+        let ended = self.turns().await;
+        self.session.offer_only(None);
+        ended
+    }
+
+    async fn turns(&mut self) -> Result<Ended, RunError> {
+        let card = self.session.card();
+        let protocol = card.require_phase_completion;
+        let point = self.session.clock().point;
+        let turns = phase::turns(card, point);
+        let wrap_up = phase::wrap_up_turn(turns);
+        let mut rounds = Rounds::default();
+        while self.iteration < turns {
+            let turn = self.iteration + 1;
+            if wrap_up == Some(turn) {
+                self.tell(prompt::wrap_up(turn, turns, protocol, point))?;
+            }
+            // The last turn is for the completion (spec/seeds.md B12.1). Without the protocol every turn of a card is a working turn
+            // (engine E10.2), and the clock moves anyway.
+            if protocol && turn == turns {
+                self.session.offer_only(Some(phase::completion_tool(point)));
+            }
+            let tools = self.session.tool_definitions();
+            let step = self.used.requests;
+            let response = self.ask(tools, protocol.then(|| prompt::protocol(self.session))).await?;
+            let calls = response.message.tool_calls();
+            // An answer without a call is a message too: it may give a correction up (engine E10.8).
+            let reports = self.answer(&calls)?;
+            let verdict = if calls.is_empty() {
+                rounds.said(&response.message, protocol)
+            } else {
+                if self.session.phase().completed.is_some() {
+                    return Ok(Ended::Turns);
+                }
+                rounds.called(reports.iter().all(|report| report.code.is_some()), protocol)
+            };
+            match verdict {
+                Verdict::GoOn => {}
+                // Nobody reads what is said after the last turn.
+                Verdict::Say(text) => {
+                    if self.iteration < turns {
+                        self.tell(text.to_owned())?;
+                    }
+                }
+                Verdict::End(Ended::EmptyAnswers) if protocol => return Err(RunError::EmptyAnswers { step }),
+                Verdict::End(ended) => return Ok(ended),
+            }
+        }
+        if protocol && point != DecisionPoint::Close2 {
+            return Err(RunError::PhaseProtocol {
+                phase: point.phase().as_str(),
+                sub_window: point.sub_window(),
+                pending: self.session.phase().pending().to_vec(),
+            });
+        }
+        Ok(Ended::Turns)
+    }
+
+    /// Up to three attempts with only finish_day on offer (engine E10.6).
+    async fn finish_fallback(&mut self) -> Result<Option<FinishFailure>, RunError> {
+        self.session.offer_only(Some("finish_day"));
+        let failure = self.finish_attempts().await;
+        self.session.offer_only(None);
+        failure
+    }
+
+    async fn finish_attempts(&mut self) -> Result<Option<FinishFailure>, RunError> {
+        let mut last: Option<(ErrorCode, String)> = None;
+        for attempt in 1..=FINISH_ATTEMPTS {
+            self.tell(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str())))?;
+            let tools = self.session.tool_definitions();
+            let response = self.ask(tools, None).await?;
+            let calls = response.message.tool_calls();
+            let reports = self.answer(&calls)?;
+            let mut outcome = None;
+            for (call, report) in calls.iter().zip(&reports).filter(|(call, _)| call.name == "finish_day") {
+                let error = report.envelope.0.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
+                outcome = report.code.map(|code| match code {
+                    ErrorCode::InvalidToolArgumentsJson => {
+                        let received: String = call.arguments.chars().take(500).collect();
+                        (code, format!("{error} Received: {received}"))
+                    }
+                    _ => (code, error),
+                });
+            }
+            if self.session.phase().completed.is_some() {
+                return Ok(None);
+            }
+            last = Some(outcome.unwrap_or((ErrorCode::FinishDayNotCalled, "finish_day was not called.".to_owned())));
+        }
+        let code = last.map_or(ErrorCode::FinishDayNotCalled, |(code, _)| code);
+        Ok(Some(FinishFailure { error_code: code, attempts: FINISH_ATTEMPTS }))
+    }
+}
