@@ -12,18 +12,27 @@
 //! | [`segment`] | [`Segment`]: columns in a sealed memory file, mapped read-only by the worker |
 //! | [`outcome`] | [`Ran`]: how a job ended, what it printed, what it used |
 //! | [`pool`] | [`Pool`]: the template, the forks, the deadline of the host |
+//! | [`probe`](mod@probe) | what the machine has and lacks, for a person |
+//! | [`watch`] | what lies in a workspace, counted while the code runs |
 //! | [`workspace`] | [`Workspace`]: the agent's files, one version per successful call |
 
+mod channel;
 pub mod host;
 pub mod lookup;
+mod neutral;
 pub mod outcome;
 pub mod pool;
+pub mod probe;
 pub mod protocol;
 pub mod segment;
+mod supervise;
+mod template;
+pub mod watch;
 pub mod workspace;
 
 pub use host::{HostAnswer, HostCalls, HostFault, HostFaultKind};
 pub use outcome::{Ended, EndedBy, Ran, Usage};
 pub use pool::{Interpreter, Job, Pool, PoolError};
+pub use probe::{Probe, probe};
 pub use segment::{Segment, SegmentBuilder};
 pub use workspace::{Stage, Workspace, WorkspaceError};

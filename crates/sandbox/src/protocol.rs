@@ -9,6 +9,20 @@ use serde_json::{Map, Value};
 pub const MAX_FRAME: usize = 8 << 20;
 /// Calls one job may make.
 pub const MAX_CALLS: u32 = 5_000;
+/// Tells this text of the protocol from every other. The worker module has it as `PROTOCOL`, so that one built from other sources is
+/// found before it misunderstands a frame.
+pub const PROTOCOL: u32 = fingerprint(include_bytes!("protocol.rs"));
+
+/// FNV-1a.
+const fn fingerprint(text: &[u8]) -> u32 {
+    let mut hash = 0x811c_9dc5_u32;
+    let mut at = 0;
+    while at < text.len() {
+        hash = (hash ^ text[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
+}
 
 /// Limits of one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +63,8 @@ impl Default for Limits {
 /// What the code sees in place of the host's clock and random source, so that the same code gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
-    /// Seconds since 1970 of the moment the code believes it is, in the exchange's zone: the decision point, on 2000-01-01 under masked dates.
+    /// Seconds since 1970-01-01 00:00 UTC of the moment the code believes it is: the decision point, on 2000-01-01 under masked dates.
+    /// The code's zone is the exchange's (UTC+8), so 2000-01-01 09:30 there is 946690200.
     pub epoch_seconds: i64,
     /// Seed of every random source.
     pub seed: u64,
@@ -97,10 +112,15 @@ pub enum FromWorker {
         /// Layers that hold.
         layers: Layers,
     },
-    /// The code printed something.
+    /// The code printed something. Never empty; all of them together never pass the limit.
     Output {
         /// Text.
         text: String,
+    },
+    /// Output was cut; sent when the limit is reached, at each doubling, and before the end.
+    Dropped {
+        /// Bytes dropped so far.
+        bytes: u64,
     },
     /// The code calls the host.
     Call {
@@ -116,6 +136,95 @@ pub enum FromWorker {
         /// How.
         ended: WorkerEnded,
     },
+}
+
+/// Host to template: one datagram each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToTemplate {
+    /// Fork a worker; its end of the job's socket comes with it.
+    Fork {
+        /// Number of the job.
+        job: u64,
+    },
+    /// Kill the worker of this job and its process group, if it still runs.
+    Kill {
+        /// Number of the job.
+        job: u64,
+    },
+}
+
+/// Template to host: one datagram each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromTemplate {
+    /// Everything is loaded and warm; the first message.
+    Ready {
+        /// What was found.
+        found: Found,
+    },
+    /// It cannot work; the only message.
+    Failed {
+        /// Why, for a person.
+        what: String,
+    },
+    /// A worker was forked.
+    Forked {
+        /// Number of the job.
+        job: u64,
+        /// Its process id, which is its process group too.
+        pid: i32,
+    },
+    /// No worker could be forked.
+    NotForked {
+        /// Number of the job.
+        job: u64,
+        /// Why.
+        what: String,
+    },
+    /// A worker ended and was reaped.
+    Exited {
+        /// Number of the job.
+        job: u64,
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// What a template found around itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Version of Python.
+    pub python: String,
+    /// Version of numpy.
+    pub numpy: String,
+    /// Version of pandas.
+    pub pandas: String,
+    /// Version of the time zone tables package; empty when there is none.
+    pub tzdata: String,
+    /// Landlock ABI of the kernel; 0 for none.
+    pub landlock: u32,
+    /// The kernel takes seccomp filters.
+    pub seccomp: bool,
+    /// Memory files can be sealed.
+    pub memfd_sealing: bool,
+    /// The interpreter's clock can be frozen.
+    pub frozen_clock: bool,
+    /// The interpreter lets the deadline trace and the audit hook in.
+    pub deadline_trace: bool,
+}
+
+/// How a process ended, as its parent saw it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// Signal that ended it.
+    pub signal: Option<i32>,
+    /// Processor time, microseconds.
+    pub cpu_micros: u64,
+    /// Highest resident memory, bytes.
+    pub memory: u64,
 }
 
 /// Layers of confinement.
