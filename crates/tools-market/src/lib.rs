@@ -12,6 +12,7 @@
 //! | `page` | lists in pages, cursors |
 //! | `sectors` | finding a sector, means and breadth of stocks |
 //! | `state` | what a session keeps between calls of one clock or day |
+//! | [`tables`] | whole tables for code that an agent runs |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod adjust;
@@ -25,6 +26,7 @@ mod page;
 mod screening;
 mod sectors;
 mod state;
+pub mod tables;
 mod text;
 
 pub use state::MarketState;

@@ -90,6 +90,21 @@ impl MarketState {
         self
     }
 
+    /// Runs something that may ask budgeted tools only what they have answered today. Nothing it asks changes a budget, so it may be run
+    /// again, or not at all, without another answer of any tool.
+    pub fn without_new_questions<T>(&mut self, view: &View<'_>, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.close(view, true);
+        let out = run(self);
+        self.close(view, false);
+        out
+    }
+
+    fn close(&mut self, view: &View<'_>, closed: bool) {
+        let today = &mut self.at(view).today;
+        today.sectors.closed = closed;
+        today.searches.closed = closed;
+    }
+
     /// The market before this day, computed on the day's first question.
     pub(crate) fn facts(&mut self, view: &View<'_>) -> Arc<Facts> {
         Arc::clone(self.at(view).today.facts.get_or_insert_with(|| Arc::new(Facts::of(view))))

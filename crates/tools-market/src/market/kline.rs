@@ -386,6 +386,18 @@ fn no_bars(view: &View<'_>, range: &Bars<'_>, until: Option<Day>) -> Vec<NoBars>
     runs.into_iter().map(run).collect()
 }
 
+/// Change in percent from the bar before, over the ex-dates between the two.
+pub(crate) fn change_from_before(bars: &Bars<'_>, ex: ExDates<'_>, i: usize) -> Seen<f64> {
+    let before = i.checked_sub(1).ok_or(Reason::InsufficientHistory)?;
+    let (base, closed, day) = (seen_price(bars.close[before])?, bars.day[before], bars.day[i]);
+    let base = if !ex.is_empty() && ex.between(closed, day).next().is_some() {
+        ex.reference(base, closed, day).map_err(reason)?.to_f64()
+    } else {
+        base
+    };
+    change_pct(seen_price(bars.close[i]), Ok(base))
+}
+
 /// The bars of a security up to the end of the range, with their factors.
 struct Series<'a> {
     bars: Bars<'a>,
@@ -402,19 +414,6 @@ impl Series<'_> {
     fn volume(&self, i: usize) -> Seen<f64> {
         let volume = seen_size(self.bars.volume[i])?;
         self.factors.as_ref().map_or(Ok(volume), |f| f[i].map(|f| volume * f.shares).map_err(reason))
-    }
-
-    /// Change in percent from the bar before, over the ex-dates between the two.
-    fn change(&self, i: usize) -> Seen<f64> {
-        let (close, day) = (self.bars.close, self.bars.day);
-        let before = i.checked_sub(1).ok_or(Reason::InsufficientHistory)?;
-        let base = seen_price(close[before])?;
-        let base = if self.ex.between(day[before], day[i]).next().is_some() {
-            self.ex.reference(base, day[before], day[i]).map_err(reason)?.to_f64()
-        } else {
-            base
-        };
-        change_pct(seen_price(close[i]), Ok(base))
     }
 
     fn row(&self, i: usize, fields: &[Field], name: &dyn Fn(&str) -> String, gaps: &mut Gaps) -> Row {
@@ -439,7 +438,7 @@ impl Series<'_> {
                 Field::Low => row.low = number("low", self.price(self.bars.low, i), PRICE),
                 Field::Close => row.close = number("close", self.price(self.bars.close, i), PRICE),
                 Field::Amount => row.amount = number("amount", seen_size(self.bars.amount[i]), 2),
-                Field::ChangePct => row.change_pct = number("change_pct", self.change(i), PERCENT),
+                Field::ChangePct => row.change_pct = number("change_pct", change_from_before(&self.bars, self.ex, i), PERCENT),
                 Field::Volume => {}
             }
         }

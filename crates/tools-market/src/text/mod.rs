@@ -12,6 +12,7 @@
 //! | `items` | evidence ids, order, why a list is empty |
 //! | `filings` | the list behind both announcement tools |
 //! | `search` | the search behind every tool and method that lists news |
+//! | `policy` | news that speak of government, regulators or policy, for code |
 
 mod announcement_evidence;
 mod announcements;
@@ -20,6 +21,7 @@ mod filings;
 pub(crate) mod items;
 mod needle;
 pub(crate) mod news;
+pub(crate) mod policy;
 pub(crate) mod search;
 pub(crate) mod window;
 mod words;
