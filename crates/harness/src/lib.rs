@@ -20,6 +20,7 @@
 //! | [`client_fault`] | why a model outside of this process did not answer |
 //! | [`script`] | turns of a scripted model |
 //! | [`resume`] | the client that records, and going on with a run that was killed |
+//! | [`sandbox`] | where the code of a session runs |
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -39,6 +40,7 @@ pub mod prompt;
 pub mod registry;
 pub mod resume;
 pub mod run;
+pub mod sandbox;
 pub mod script;
 pub mod session;
 pub mod toolbox;
@@ -47,5 +49,6 @@ pub use cancel::CancelToken;
 pub use card::{Card, CardError};
 pub use dispatch::{CallReport, RawArguments};
 pub use registry::{Entry, HostFacts, Registry};
+pub use sandbox::Sandbox;
 pub use session::{Session, SessionConfig, SessionError};
 pub use toolbox::{Toolbox, ToolboxError};

@@ -3,13 +3,22 @@
 //! the account is rebuilt by the same calls that built it.
 
 use crate::model::{ModelClient, ModelError, Turn};
+use crate::run::RunStatus;
+use crate::sandbox;
 use crate::session::Journal;
 use async_trait::async_trait;
+use serde::Deserialize as _;
+use serde_json::Value;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::trajectory::Entry;
 use traderharness_replay::{Player, Record, Recorder, RecordingError, Request, Response, Trajectory};
+use traderharness_tools_exec::CodeOutcome;
+
+/// Differences shown of an outcome.
+const DIFFERENCES: usize = 6;
 
 /// A trajectory that already holds the first part of the run.
 #[derive(Debug)]
@@ -28,28 +37,60 @@ impl ResumingJournal {
 
 impl Journal for ResumingJournal {
     fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        if matches!(record, Record::Notice { .. }) && !self.kept.is_empty() {
+            return Ok(());
+        }
         match self.kept.pop_front() {
             None if !self.diverged => Journal::append(&mut self.trajectory, record),
             Some(kept) if kept == record => Ok(()),
             // Once the run has left its record, nothing more of it may be written.
-            _ => {
+            kept => {
                 self.diverged = true;
-                Err(diverged(&record))
+                Err(diverged(kept.as_ref(), &record))
             }
         }
     }
+
+    fn kept_external(&mut self, call_id: &str, tool: &str) -> Option<Value> {
+        front(&self.kept, call_id, tool)
+    }
+}
+
+/// What answered this call from outside, when its record comes before the next call is made. Calls that were asked together are settled
+/// one after the other, so the records of its neighbours may stand before it.
+fn front(kept: &VecDeque<Record>, asked: &str, by: &str) -> Option<Value> {
+    let settled = |r: &&Record| matches!(r, Record::External { .. } | Record::ToolResult { .. } | Record::Fill { .. });
+    kept.iter().take_while(settled).find_map(|record| match record {
+        Record::External { call_id, tool, outcome } if call_id == asked && tool == by => Some(outcome.clone()),
+        _ => None,
+    })
 }
 
 /// Holds a run against the whole trajectory that was kept of it; writes nothing. Copies share what is left.
 #[derive(Debug, Clone, Default)]
 pub struct CheckingJournal {
     kept: Arc<Mutex<VecDeque<Record>>>,
+    runs_code: bool,
+    from_recording: Arc<AtomicU64>,
 }
 
 impl CheckingJournal {
     /// A journal that expects these records.
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { kept: Arc::new(Mutex::new(of_the_run(entries))) }
+        Self { kept: Arc::new(Mutex::new(of_the_run(entries))), ..Self::default() }
+    }
+
+    /// Gives the recorded outcome of code only where another machine could have ended otherwise ([`CodeOutcome::depends_on_machine`]);
+    /// all other code runs again, and its outcome must be the recorded one. Tools of plug-ins are never asked again.
+    #[must_use]
+    pub fn running_code(mut self) -> Self {
+        self.runs_code = true;
+        self
+    }
+
+    /// Code that was not run again: its outcome came from the recording.
+    pub fn code_from_recording(&self) -> u64 {
+        self.from_recording.load(Ordering::Relaxed)
     }
 
     /// How many records have not come yet.
@@ -60,19 +101,49 @@ impl CheckingJournal {
 
 impl Journal for CheckingJournal {
     fn append(&mut self, record: Record) -> Result<(), RecordingError> {
+        if matches!(record, Record::Notice { .. }) {
+            return Ok(());
+        }
         let kept = self.kept.lock().ok().and_then(|mut kept| kept.pop_front());
-        if kept.as_ref() == Some(&record) { Ok(()) } else { Err(diverged(&record)) }
+        if kept.as_ref() == Some(&record) { Ok(()) } else { Err(diverged(kept.as_ref(), &record)) }
+    }
+
+    fn kept_external(&mut self, call_id: &str, tool: &str) -> Option<Value> {
+        let outcome = self.kept.lock().ok().and_then(|kept| front(&kept, call_id, tool))?;
+        if tool == sandbox::TOOL {
+            let again = |outcome: &CodeOutcome| self.runs_code && !outcome.depends_on_machine();
+            if CodeOutcome::deserialize(&outcome).is_ok_and(|outcome| again(&outcome)) {
+                return None;
+            }
+            self.from_recording.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(outcome)
     }
 }
 
-/// What a run gives again: its set-up stands in the file itself, and the reason a run stopped for is not part of it.
+/// What a run gives again: its set-up stands in the file itself, the machine is another one, and that it stopped, and why, is no part
+/// of it.
 fn of_the_run(entries: Vec<Entry>) -> VecDeque<Record> {
-    let records = entries.into_iter().map(|e| e.record);
-    records.filter(|r| !matches!(r, Record::RunStart(_) | Record::Error { .. })).collect()
+    let about_the_process = |r: &Record| match r {
+        Record::RunStart(_) | Record::Notice { .. } | Record::Error { .. } => true,
+        Record::RunEnd { status, .. } => status != RunStatus::Completed.as_str(),
+        _ => false,
+    };
+    entries.into_iter().map(|e| e.record).filter(|r| !about_the_process(r)).collect()
 }
 
-fn diverged(record: &Record) -> RecordingError {
-    RecordingError::Diverged { what: format!("the run now gives {record:?}").chars().take(300).collect() }
+fn diverged(kept: Option<&Record>, record: &Record) -> RecordingError {
+    let what = match (kept, record) {
+        (Some(Record::External { call_id, tool, outcome }), Record::External { outcome: now, .. }) => {
+            let differences: String = traderharness_replay::diff::differences(outcome, now, DIFFERENCES)
+                .iter()
+                .map(|difference| format!("\n  {}", difference.to_string().replace('\n', "\n  ")))
+                .collect();
+            format!("{tool}, call {call_id}, does not end as it was recorded:{differences}\n")
+        }
+        _ => format!("the run now gives {record:?}").chars().take(300).collect(),
+    };
+    RecordingError::Diverged { what }
 }
 
 /// The client that records: answers from the interrupted recording as far as there is one, then from the model, whose answers are

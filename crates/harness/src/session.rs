@@ -3,12 +3,14 @@
 use crate::correction::Corrections;
 use crate::dispatch::{OncePerRun, Remembered};
 use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
+use crate::sandbox::{Aside, Sandbox};
 use crate::toolbox::BoundTool;
 use crate::{CancelToken, Card, CardError, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Store, View};
 use traderharness_replay::{Record, RecordingError, Trajectory};
+use traderharness_sandbox::WorkspaceError;
 use traderharness_tools_exec::conditional::{self, ConditionOutcome, ConditionalOrder};
 use traderharness_tools_exec::corporate::CorporateAction;
 use traderharness_tools_exec::ledger::LedgerError;
@@ -95,6 +97,9 @@ pub enum SessionError {
     /// What the agent remembers could not be kept; nothing may be acknowledged any more.
     #[error("the memory of this session cannot be kept")]
     Memory(#[source] std::io::Error),
+    /// The agent's files could not be kept, or those of an earlier call are gone; code would see other files than it left.
+    #[error("the files of the code of this session cannot be kept")]
+    Workspace(#[from] WorkspaceError),
     /// An account-changing handler broke off; the account is no longer trusted.
     #[error("defect: `{tool}` broke off while changing the account: {fault}")]
     Defect {
@@ -207,6 +212,10 @@ pub struct Session {
     pub(crate) remembered: Remembered,
     pub(crate) journal: Box<dyn Journal>,
     pub(crate) memory_sink: Box<dyn MemorySink>,
+    /// Where code runs.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// What the last code left for the host.
+    pub(crate) aside: Aside,
     /// Journal and hard state of the current day are written.
     pub(crate) day_closed: bool,
     pub(crate) calls: u64,
@@ -257,6 +266,8 @@ impl Session {
             remembered: Remembered::default(),
             journal,
             memory_sink: Box::new(NoSink),
+            sandbox: None,
+            aside: Aside::default(),
             day_closed: false,
             calls: 0,
             message_effects: Vec::new(),
@@ -279,6 +290,19 @@ impl Session {
     pub fn with_gate(mut self, gate: OrderGate) -> Self {
         self.gate = Some(gate);
         self
+    }
+
+    /// Gives the session a place where its code runs. Without one `execute_code` answers `environment_unavailable`.
+    #[must_use]
+    pub fn with_sandbox(mut self, mut sandbox: Sandbox) -> Self {
+        sandbox.set_memory(self.config.card.sandbox_memory_mb);
+        self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// Where the code of the session runs, if anywhere.
+    pub const fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
     }
 
     /// The order gate, if the session has one.
@@ -325,12 +349,14 @@ impl Session {
     pub fn offered(&self) -> impl Iterator<Item = &BoundTool> {
         let point = self.clock.point;
         let halted = self.gate.as_ref().is_some_and(OrderGate::opened_halted);
+        let codes = point == DecisionPoint::PreMarket || !self.config.card.sandbox_pre_market_only;
         self.config.toolbox.enabled().filter(move |t| {
             let name = t.bound.spec().name;
             is_offered(name, point)
                 && self.only.is_none_or(|only| only == name)
                 && self.corrections.offers(name)
                 && !(halted && name == "place_order")
+                && (codes || name != "execute_code")
         })
     }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use traderharness_contract::audit::{Check, Finding, audit};
-use traderharness_contract::{Definition, ErrorCode, Family, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
-use traderharness_tools_exec::{ExecCtx, ExecTools};
-use traderharness_tools_market::{MarketCtx, MarketTools};
+use traderharness_contract::{Definition, ErrorCode, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
+use traderharness_tools_exec::ExecTools;
+use traderharness_tools_market::MarketTools;
 
 /// A handler of either family, or a tool outside this process.
 #[derive(Debug, Clone)]
@@ -52,12 +52,6 @@ impl Bound {
     }
 }
 
-/// What a handler gets. One of the two is used, by family.
-pub(crate) struct Contexts<'m, 'e> {
-    pub(crate) market: MarketCtx<'m>,
-    pub(crate) exec: ExecCtx<'e>,
-}
-
 /// One tool of a run.
 #[derive(Debug)]
 pub struct BoundTool {
@@ -67,24 +61,6 @@ pub struct BoundTool {
     pub definition: Definition,
     /// Offered by this card.
     pub enabled: bool,
-}
-
-impl BoundTool {
-    pub(crate) fn invoke(&self, contexts: &mut Contexts<'_, '_>, args: Value) -> Result<Value, ToolFailure> {
-        fn run<F: Family>(handler: &Handler<F>, ctx: &mut F::Ctx<'_>, args: Value) -> Result<Value, ToolFailure> {
-            handler.invoke(ctx, args)
-        }
-        match &self.bound {
-            Bound::Market(h) => run(h, &mut contexts.market, args),
-            Bound::Exec(h) => run(h, &mut contexts.exec, args),
-            // Asked by the session, which keeps the answer before it is used; a plug-in never sees a context.
-            Bound::External(tool) => Err(ToolFailure::new(
-                ErrorCode::Internal,
-                format!("{} has no handler in this process.", tool.spec().name),
-                "Go on without this tool.",
-            )),
-        }
-    }
 }
 
 /// Every handler there is, in catalog order.

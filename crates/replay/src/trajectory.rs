@@ -130,6 +130,17 @@ pub enum Record {
         /// Totals.
         totals: Value,
     },
+    /// Something of the machine that a reader of the run must know, such as a sandbox with fewer walls than it should have. No
+    /// replay compares it: another machine has another one.
+    Notice {
+        /// Stable code.
+        code: String,
+        /// What it is.
+        message: String,
+        /// Facts.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        detail: Value,
+    },
     /// Something failed outside a tool: a model client, a protocol, a budget.
     Error {
         /// Stable code.

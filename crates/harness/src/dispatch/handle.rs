@@ -4,36 +4,64 @@ use super::admit::Admitted;
 use super::stopped;
 use crate::Session;
 use crate::masking::FieldMask;
+use crate::sandbox::{self, Aside, Runner};
 use crate::session::SessionError;
-use crate::toolbox::Contexts;
+use crate::toolbox::Bound;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use traderharness_contract::{ErrorCode, Outcome, ToolFailure};
 use traderharness_market::{Code, View};
-use traderharness_tools_exec::{Control, ExecCtx};
+use traderharness_tools_exec::{CodeRunner, Control, ExecCtx};
 use traderharness_tools_market::MarketCtx;
 
 impl Session {
     /// 6-7: runs the handler on a fresh view and masks its result.
     pub(super) fn handle(&mut self, admitted: Admitted<'_>) -> Result<Outcome, SessionError> {
-        let Admitted { tool, args, .. } = admitted;
+        let Admitted { tool, args, id, .. } = admitted;
         let spec = tool.bound.spec();
         let asked = args.get("stock_code").cloned().unwrap_or_default();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
         let mut control = Control { pending: self.phase.blocking(), requested: None };
-        let mut contexts = Contexts {
-            market: MarketCtx { view, state: &mut self.market_state },
-            exec: ExecCtx {
-                view,
-                account: &mut self.account,
-                limits: &self.limits,
-                gate: self.gate.as_mut(),
-                control: &mut control,
-                code: None,
-            },
-        };
         // A panic is a defect of ours. In a read tool it costs that call; in an account-changing one the account is not trusted any more.
-        let result = catch_unwind(AssertUnwindSafe(|| tool.invoke(&mut contexts, args)));
+        let result = match &tool.bound {
+            Bound::Market(handler) => {
+                let mut ctx = MarketCtx { view, state: &mut self.market_state };
+                catch_unwind(AssertUnwindSafe(|| handler.invoke(&mut ctx, args)))
+            }
+            Bound::Exec(handler) => {
+                // What code asks for is answered from the state of the read tools.
+                let mut runner = match self.sandbox.as_mut().filter(|_| spec.name == sandbox::TOOL) {
+                    Some(sandbox) => Some(Runner {
+                        sandbox,
+                        journal: self.journal.as_mut(),
+                        call_id: &id,
+                        toolbox: &self.config.toolbox,
+                        state: &mut self.market_state,
+                        card: &self.limits,
+                        aside: Aside::default(),
+                    }),
+                    None => None,
+                };
+                let mut ctx = ExecCtx {
+                    view,
+                    account: &mut self.account,
+                    limits: &self.limits,
+                    gate: self.gate.as_mut(),
+                    control: &mut control,
+                    code: runner.as_mut().map(|runner| runner as &mut dyn CodeRunner),
+                };
+                let result = catch_unwind(AssertUnwindSafe(|| handler.invoke(&mut ctx, args)));
+                if let Some(runner) = runner {
+                    self.aside = runner.aside;
+                }
+                result
+            }
+            // Asked by the session, which keeps the answer before it is used; a plug-in never sees a context.
+            Bound::External(_) => Ok(Err(internal(spec.name))),
+        };
+        if let Some(fault) = self.aside.fault.take() {
+            return Err(fault);
+        }
         let result = match result {
             Ok(result) => result,
             Err(panic) => {

@@ -20,6 +20,7 @@ use traderharness_contract::definition::Note;
 use traderharness_contract::{Effect, Envelope, ErrorCode, Outcome, Repeat, ToolFailure};
 use traderharness_market::Side;
 use traderharness_replay::Record;
+use traderharness_sandbox::Usage;
 use traderharness_tools_exec::{Fill, Origin};
 
 /// Characters of a tool name that are quoted back.
@@ -55,6 +56,10 @@ pub struct CallReport {
     pub effect: Option<Effect>,
     /// What was put into normal form before validation: nulls of optional fields, JSON strings for arrays. The model reads it too.
     pub notes: Vec<Note>,
+    /// What code used. Measured, so it stands in no result, record or recording.
+    pub usage: Option<Usage>,
+    /// Why the sandbox did not run as it should, for a person; may name paths of the machine.
+    pub host_note: Option<String>,
 }
 
 /// One call of an assistant message, for [`Session::call_batch`].
@@ -258,6 +263,7 @@ impl Session {
         if cfg!(debug_assertions) && effect.is_some_and(|e| !e.is_read()) {
             self.account.ledger().check_invariants().inspect_err(|_| self.defect = true)?;
         }
+        let aside = std::mem::take(&mut self.aside);
         Ok(CallReport {
             call,
             tool: name,
@@ -268,6 +274,8 @@ impl Session {
             code,
             effect: effect.filter(|_| ran),
             notes,
+            usage: aside.usage,
+            host_note: aside.note,
         })
     }
 }
