@@ -20,6 +20,7 @@
 //! | [`client_fault`] | why a model outside of this process did not answer |
 //! | [`script`] | turns of a scripted model |
 //! | [`resume`] | the client that records, and going on with a run that was killed |
+//! | [`host_calls`] | what code in the sandbox may ask for, answered by the tools |
 //! | [`sandbox`] | where the code of a session runs |
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -30,6 +31,7 @@ pub mod card;
 pub mod client_fault;
 pub mod correction;
 pub mod dispatch;
+pub mod host_calls;
 pub mod masking;
 pub mod memory;
 pub mod metrics;

@@ -19,22 +19,28 @@ pub struct FieldMask<'a> {
 
 impl Masker for FieldMask<'_> {
     fn mask<'v>(&self, kind: FieldKind, value: &'v str) -> Cow<'v, str> {
-        match kind {
-            FieldKind::Code => match Code::parse(value).and_then(|code| self.store.find(code)) {
-                Some(sec) => Cow::Owned(self.mask.code(sec).to_owned()),
-                None => self.text(value),
-            },
-            FieldKind::Day => match Day::parse(value) {
-                Ok(day) => Cow::Owned(self.mask.day(day, self.today)),
-                Err(_) => self.text(value),
-            },
-            FieldKind::Time => match parse_moment(value) {
-                Some((day, minute)) => Cow::Owned(self.mask.moment(day.at(minute), self.today)),
-                None => self.text(value),
-            },
-            FieldKind::Name => self.mask.name(value),
-            FieldKind::Text => self.text(value),
-        }
+        field(kind, value, self.mask, self.today, |code| self.store.find(code))
+    }
+}
+
+/// As [`FieldMask`], for who holds a view and no store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ViewMask<'a>(pub(crate) View<'a>);
+
+impl Masker for ViewMask<'_> {
+    fn mask<'v>(&self, kind: FieldKind, value: &'v str) -> Cow<'v, str> {
+        field(kind, value, self.0.mask(), self.0.today(), |code| self.0.find(code))
+    }
+}
+
+fn field<'v>(kind: FieldKind, value: &'v str, mask: &Mask, today: Day, find: impl Fn(Code) -> Option<SecId>) -> Cow<'v, str> {
+    let text = || mask.text(value, today);
+    match kind {
+        FieldKind::Code => Code::parse(value).and_then(find).map_or_else(text, |sec| Cow::Owned(mask.code(sec).to_owned())),
+        FieldKind::Day => Day::parse(value).map_or_else(|_| text(), |day| Cow::Owned(mask.day(day, today))),
+        FieldKind::Time => parse_moment(value).map_or_else(text, |(day, minute)| Cow::Owned(mask.moment(day.at(minute), today))),
+        FieldKind::Name => mask.name(value),
+        FieldKind::Text => text(),
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::{Calendar, Code, Day, Minute, Moment};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Index of a security of the run's universe; dense, in code order. Never shown to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,9 +232,14 @@ pub enum StoreError {
     },
 }
 
+/// Stores built so far. Never shown: it is only compared.
+static STORES: AtomicU64 = AtomicU64::new(0);
+
 /// A market in memory. See the module text.
 #[derive(Debug)]
 pub struct Store {
+    /// Tells this store from every other of the process, whatever they hold.
+    pub(crate) id: u64,
     pub(crate) parts: StoreParts,
     /// `cuts[d * n + i]`: number of daily rows of security `i` with day < calendar day `d`.
     pub(crate) cuts: Vec<u32>,
@@ -304,7 +310,8 @@ impl Store {
         let announcements_by_sec = column(parts.announcements.as_ref().map(|t| t.iter().map(|r| r.code).collect()));
         let ex_by_sec = column(parts.ex_events.as_ref().map(|t| t.iter().map(|r| r.code).collect()));
         let minute_days = first_bars(&parts.minute);
-        Ok(Self { cuts, minute_days, fundamentals_by_sec, segments_by_sec, announcements_by_sec, ex_by_sec, parts })
+        let id = STORES.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { id, cuts, minute_days, fundamentals_by_sec, segments_by_sec, announcements_by_sec, ex_by_sec, parts })
     }
 
     /// Trading days. For the host that runs days; a view does not offer them.

@@ -170,6 +170,12 @@ impl<'a> View<'a> {
         Self { store, clock, mask, day_index: store.parts.calendar.index_of(clock.day) }
     }
 
+    /// Tells the store behind this view from every other of the process, for what is kept between views. It says nothing of the data
+    /// and differs between runs, so it may never reach an output.
+    pub const fn store_id(&self) -> u64 {
+        self.store.id
+    }
+
     /// The clock.
     pub const fn clock(&self) -> Clock {
         self.clock
