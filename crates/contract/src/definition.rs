@@ -14,6 +14,9 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// Starts the line of a description that holds the example; prompts of the text styles take it from there.
+pub(crate) const EXAMPLE: &str = "Example arguments: ";
+
 /// What sort of fault an [`Issue`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum IssueKind {
@@ -302,7 +305,7 @@ valid_arguments_example, received_arguments}; if retryable, repair the call and 
 fn describe(spec: &ToolSpec, example: &Value) -> String {
     let mut lines = vec![spec.description.to_owned()];
     lines.extend(spec.notes.iter().map(|note| format!("- {note}")));
-    lines.push(format!("Example arguments: {}", if example.is_null() { spec.example.to_owned() } else { text(example) }));
+    lines.push(format!("{EXAMPLE}{}", if example.is_null() { spec.example.to_owned() } else { text(example) }));
     lines.push(format!("Returns: success=true. {}.", spec.result_summary.trim_end_matches('.')));
     // A defect of ours is nothing a model can plan for.
     let own = spec.errors.iter().filter(|code| **code != ErrorCode::Internal);

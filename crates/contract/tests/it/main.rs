@@ -11,4 +11,8 @@ mod kinds;
 mod normalise;
 mod outcome;
 mod paging;
+mod parse_native;
+mod parse_prompt;
+mod parse_properties;
+mod parse_styles;
 mod sample;
