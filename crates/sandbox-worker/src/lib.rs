@@ -2,11 +2,37 @@
 //!
 //! It knows no market, no tool and no permission: what the code may have is decided by the host at the other end of the pipe. Only this
 //! crate and the mapping of memory may use `unsafe`; each block says why it is sound.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `template` | the warmed interpreter: forks, reports, ends with the host |
+//! | `child` | life of one worker, from its job to its last word |
+//! | `confine` | Landlock, seccomp, resource limits |
+//! | `deadline` | the timer, the trace and the audit hook |
+//! | `clock` | time, sleep and randomness in place of the C library's |
+//! | `calls`, `output`, `wire` | what passes between the code and the host |
+//! | `ended`, `traceback` | how it ended, in the agent's own lines |
+//! | `python` | the parts that are written in Python |
+
+#![allow(unsafe_code, reason = "system calls and the interpreter's C functions; each block has its argument")]
+#![expect(unreachable_pub, reason = "functions that stand in for the C library's have to be public symbols")]
+
+mod calls;
+mod child;
+mod clock;
+mod confine;
+mod deadline;
+mod ended;
+mod output;
+mod python;
+mod template;
+mod traceback;
+mod wire;
 
 use pyo3::prelude::*;
 
 /// The module.
 #[pymodule]
-fn traderharness_worker(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
+fn traderharness_worker(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(template::serve, module)?)
 }

@@ -212,6 +212,8 @@ pub struct Found {
     pub frozen_clock: bool,
     /// The interpreter lets the deadline trace and the audit hook in.
     pub deadline_trace: bool,
+    /// Folders of the interpreter's modules, which workers may read.
+    pub folders: Vec<String>,
 }
 
 /// How a process ended, as its parent saw it.
