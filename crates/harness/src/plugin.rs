@@ -278,10 +278,9 @@ impl ExternalTool {
             return PlugInAnswer::Cancelled { sent: false };
         }
         let context = PlugInContext { call_id, tool: &self.remote_name, time_limit: self.time_limit, cancelled };
-        let answer = catch_unwind(AssertUnwindSafe(|| self.plug_in.call(&context, arguments)))
-            .unwrap_or_else(|_| PlugInAnswer::Down { fault: "its client broke off".to_owned(), sent: true });
-        // A result that came while the run was ended is discarded; that it came is kept.
-        if cancelled() { PlugInAnswer::Cancelled { sent: true } } else { answer }
+        // An answer that came is kept, also while the run is ended: what was done must not be done again when the run is resumed.
+        catch_unwind(AssertUnwindSafe(|| self.plug_in.call(&context, arguments)))
+            .unwrap_or_else(|_| PlugInAnswer::Down { fault: "its client broke off".to_owned(), sent: true })
     }
 
     /// The limit for results and the schema check, for whoever cleans an answer.

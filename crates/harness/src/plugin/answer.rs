@@ -51,6 +51,12 @@ pub enum PlugInAnswer {
     },
     /// An earlier process of this run sent the call and did not live to keep the answer. It is not sent again.
     Unknown,
+    /// The run ends here: control flow of the host, never shown to the model (spec/seeds.md A4.7). Only a plug-in in the host's own
+    /// process gives it; nothing that comes over a wire is taken for it.
+    Abort {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// State of the record that is kept before a call with effects goes out.
@@ -159,6 +165,7 @@ impl CutResult<'_> {
                     "Make no further calls.",
                 ),
             ),
+            PlugInAnswer::Abort { reason } => Outcome::Abort { reason },
             PlugInAnswer::Unknown => doubt(
                 true,
                 ToolFailure::new(
@@ -226,6 +233,7 @@ impl PlugInAnswer {
             Self::Text { text } => *text = f(text),
             Self::Failed { message } => *message = f(message),
             Self::Invalid { fault } | Self::Down { fault, .. } => *fault = f(fault),
+            Self::Abort { reason } => *reason = f(reason),
             Self::TimedOut { .. } | Self::Cancelled { .. } | Self::Unknown => {}
         }
         self

@@ -1,7 +1,7 @@
 //! Budgets of a run (engine E10.11): how much a run may ask, call, read, pay and last. A limit is looked at before each request and
 //! before each call; when one is reached the run stops with its name, and everything that was done stays recorded.
 //!
-//! Counts are exact integers and money is whole micro-units. Wall time is the only thing here that is not a fact of the run: it is
+//! Counts are exact integers and money is whole units of 1e-12. Wall time is the only thing here that is not a fact of the run: it is
 //! measured by the host and never reaches a record.
 
 use serde::{Deserialize, Serialize};
@@ -39,23 +39,14 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Cost of one exchange in micro-units, rounded up, so that a cap is never passed by rounding.
-    pub fn cost_micros(&self, usage: &Usage) -> u64 {
-        let cached = cached_tokens(usage).min(usage.input_tokens);
+    /// Exact cost of one exchange in 1e-12 of the currency. Cached tokens are part of the request's.
+    pub fn cost(&self, usage: &Usage) -> u128 {
+        let cached = usage.cached_tokens().unwrap_or(0).min(usage.input_tokens);
         let wide = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let total = wide(usage.input_tokens - cached, self.input_micros)
+        wide(usage.input_tokens - cached, self.input_micros)
             + wide(cached, self.cached_input_micros.unwrap_or(self.input_micros))
-            + wide(usage.output_tokens, self.output_micros);
-        u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+            + wide(usage.output_tokens, self.output_micros)
     }
-}
-
-/// Cached tokens of a request under the names that providers use for them.
-fn cached_tokens(usage: &Usage) -> u64 {
-    let direct = ["cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"];
-    let nested = [("prompt_tokens_details", "cached_tokens"), ("input_tokens_details", "cached_tokens")];
-    let flat = direct.iter().find_map(|name| usage.extra.get(*name).and_then(Value::as_u64));
-    flat.or_else(|| nested.iter().find_map(|(outer, inner)| usage.extra.get(*outer)?.get(*inner)?.as_u64())).unwrap_or_default()
 }
 
 /// Measures wall time for [`Budgets::max_wall_millis`]. The host implements it: this crate reads no clock.
@@ -65,7 +56,7 @@ pub trait Stopwatch: Send + Sync + std::fmt::Debug {
 }
 
 /// Tokens and cost of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spending {
     /// Tokens of all requests.
     pub input_tokens: u64,
@@ -73,8 +64,18 @@ pub struct Spending {
     pub output_tokens: u64,
     /// Requests whose tokens the provider did not report, so that they are estimates.
     pub estimated_requests: u64,
-    /// Cost in micro-units; `None` when neither the client nor prices tell.
-    pub cost_micros: Option<u64>,
+    /// Exact cost in 1e-12 of the currency of the prices; `None` without prices. Written in micro-units, rounded up.
+    #[serde(rename = "cost_micros", serialize_with = "as_micros")]
+    pub cost: Option<u128>,
+}
+
+fn as_micros<S: serde::Serializer>(cost: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {
+    cost.map(micros).serialize(serializer)
+}
+
+/// An amount of 1e-12 in 1e-6, rounded up: a cap is never passed by rounding.
+fn micros(cost: u128) -> u64 {
+    u64::try_from(cost.div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 impl Spending {
@@ -83,28 +84,21 @@ impl Spending {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Counts one exchange. Its cost is the provider's own (`cost_micros` of its usage), else that of `prices`. Returns whether the cost
-    /// of this exchange is known.
-    pub(crate) fn count(&mut self, request: &Request, response: &Response, prices: Option<&Prices>) -> bool {
-        let usage = match &response.usage {
-            Some(usage) => usage.clone(),
-            None => {
-                self.estimated_requests += 1;
-                Usage {
-                    input_tokens: estimated(request.messages.iter().map(|m| &m.0).chain(&request.tools)),
-                    output_tokens: estimated(std::iter::once(&response.message.0)),
-                    ..Usage::default()
-                }
+    /// Counts one exchange.
+    pub(crate) fn count(&mut self, request: &Request, response: &Response, prices: Option<&Prices>) {
+        let usage = response.usage.clone().unwrap_or_else(|| {
+            self.estimated_requests += 1;
+            Usage {
+                input_tokens: estimated(request.messages.iter().map(|m| &m.0).chain(&request.tools)),
+                output_tokens: estimated(std::iter::once(&response.message.0)),
+                ..Usage::default()
             }
-        };
+        });
         self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
-        let reported = usage.extra.get("cost_micros").and_then(Value::as_u64);
-        let cost = reported.or_else(|| prices.map(|prices| prices.cost_micros(&usage)));
-        if let Some(cost) = cost {
-            self.cost_micros = Some(self.cost_micros.unwrap_or_default().saturating_add(cost));
+        if let Some(prices) = prices {
+            self.cost = Some(self.cost.unwrap_or_default().saturating_add(prices.cost(&usage)));
         }
-        cost.is_some()
     }
 }
 
@@ -211,7 +205,7 @@ impl Budgets {
 
     fn running(&self, used: &Used, watch: Option<&dyn Stopwatch>) -> Result<(), BudgetExhausted> {
         reached(BudgetKind::Tokens, self.max_tokens, used.spending.tokens())?;
-        reached(BudgetKind::Cost, self.max_cost_micros, used.spending.cost_micros.unwrap_or_default())?;
+        reached(BudgetKind::Cost, self.max_cost_micros, micros(used.spending.cost.unwrap_or_default()))?;
         reached(BudgetKind::WallTime, self.max_wall_millis, millis(watch))
     }
 }

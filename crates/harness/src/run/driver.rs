@@ -62,6 +62,9 @@ impl<'a> Loop<'a> {
         if self.settings.budgets.max_wall_millis.is_some() && self.settings.stopwatch.is_none() {
             return Err(RunError::BudgetUnmeasured { which: BudgetKind::WallTime });
         }
+        if self.settings.budgets.max_cost_micros.is_some() && self.settings.prices.is_none() {
+            return Err(RunError::BudgetUnmeasured { which: BudgetKind::Cost });
+        }
         Ok(())
     }
 

@@ -72,7 +72,7 @@ pub enum RunError {
 
 const fn missing_measure(which: &BudgetKind) -> &'static str {
     match which {
-        BudgetKind::Cost => "the model reports no cost and no prices are given",
+        BudgetKind::Cost => "no prices are given",
         _ => "no stopwatch is given",
     }
 }

@@ -45,7 +45,7 @@ pub struct RunSettings {
     pub sampling: Map<String, Value>,
     /// Limits of the run. They are no part of a recording: a run that stopped at one can be resumed with a larger one.
     pub budgets: Budgets,
-    /// What tokens cost, where the client does not say what it paid.
+    /// What tokens cost.
     pub prices: Option<Prices>,
     /// Measures [`Budgets::max_wall_millis`].
     pub stopwatch: Option<Arc<dyn Stopwatch>>,

@@ -2,7 +2,6 @@
 //! answer that comes after the run was asked to end is recorded and not executed (engine E10.9).
 
 use super::RunError;
-use super::budget::BudgetKind;
 use super::driver::Loop;
 use crate::dispatch::{BatchCall, CallReport, RawArguments};
 use crate::model::Turn;
@@ -52,14 +51,11 @@ impl Loop<'_> {
             step: step as usize,
             response: response.clone(),
         })?;
-        let priced = self.used.spending.count(&request, &response, self.settings.prices.as_ref());
+        self.used.spending.count(&request, &response, self.settings.prices.as_ref());
         self.observer.answer(self.session, &response);
         self.messages.push(response.message.clone());
         self.progress = Progress::default();
         self.progress.not_run.extend(response.message.tool_calls().into_iter().map(|call| call.id));
-        if !priced && self.settings.budgets.max_cost_micros.is_some() {
-            return Err(RunError::BudgetUnmeasured { which: BudgetKind::Cost });
-        }
         self.check_cancelled()?;
         Ok(response)
     }

@@ -64,11 +64,13 @@ pub(crate) struct Setup {
     pub(crate) masked: bool,
     pub(crate) handlers: Vec<Bound>,
     pub(crate) journal: Box<dyn Journal>,
+    /// Used instead of `handlers` when it is given.
+    pub(crate) toolbox: Option<Arc<Toolbox>>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { card: Card::builtin(), masked: false, handlers: handlers(), journal: Box::new(NoJournal) }
+        Self { card: Card::builtin(), masked: false, handlers: handlers(), journal: Box::new(NoJournal), toolbox: None }
     }
 }
 
@@ -77,7 +79,8 @@ impl Setup {
         let config =
             MaskConfig { dates: self.masked, entities: self.masked, style: MaskStyle::Opaque, key: b"harness tests".to_vec() };
         let mask = Arc::new(Mask::new(store, config));
-        let toolbox = Arc::new(Toolbox::with_handlers(&self.card, self.masked, self.handlers).unwrap());
+        let compiled = || Arc::new(Toolbox::with_handlers(&self.card, self.masked, self.handlers).unwrap());
+        let toolbox = self.toolbox.unwrap_or_else(compiled);
         let config = SessionConfig { store: Arc::clone(store), mask, card: Arc::new(self.card), toolbox, check_output: true };
         Session::new(config, trading_days(store)[0], self.journal).unwrap()
     }

@@ -2,11 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation must stop its test at once")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod cancel;
 mod cards;
 mod corrections;
 mod dispatch;
 mod fixture;
 mod gate;
+mod loop_batches;
+mod loop_turns;
 mod memory;
 mod memory_peer;
 mod oracle;

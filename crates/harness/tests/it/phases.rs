@@ -138,7 +138,7 @@ fn a_card_that_demands_plans_gets_them() {
 }
 
 /// Answers each request with what the function makes of it.
-pub(crate) struct Model<F>(F);
+pub(crate) struct Model<F>(pub(crate) F);
 
 #[async_trait]
 impl<F: FnMut(&Request, Turn) -> Response + Send> ModelClient for Model<F> {
