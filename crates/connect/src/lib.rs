@@ -2,3 +2,5 @@
 //!
 //! Nothing here decides what an agent may see or do: requests come from the loop, results go back through `Session::call`. Keys are
 //! handed in by the host, used in one header, and never reach a record, an error text or a log.
+
+pub mod plugin;

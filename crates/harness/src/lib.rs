@@ -22,6 +22,7 @@
 //! | [`resume`] | the client that records, and going on with a run that was killed |
 //! | [`host_calls`] | what code in the sandbox may ask for, answered by the tools |
 //! | [`sandbox`] | where the code of a session runs |
+//! | [`written`] | strict reading of what people write, as JSON or YAML |
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -46,6 +47,7 @@ pub mod sandbox;
 pub mod script;
 pub mod session;
 pub mod toolbox;
+pub mod written;
 
 pub use cancel::CancelToken;
 pub use card::{Card, CardError};

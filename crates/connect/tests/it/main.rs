@@ -1,0 +1,3 @@
+//! Behaviour of everything that talks to other processes.
+
+mod plugin;
