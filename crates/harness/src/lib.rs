@@ -13,6 +13,7 @@
 //! | [`correction`] | corrected orders that may not change what they say |
 //! | [`phase`] | open failures, completion rules, what is offered at a decision point |
 //! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
+//! | [`baseline`] | rule-based agents that a model has to beat |
 //! | [`brief`] | the texts a day starts with and each window opens with |
 //! | [`prompt`] | the system prompt and the phase protocol message |
 //! | [`metrics`] | returns, risk, trades and costs of a run, beside the index |
@@ -26,6 +27,7 @@
 //! | [`run`] | the loop over decision points and days |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod baseline;
 pub mod brief;
 pub mod cancel;
 pub mod card;

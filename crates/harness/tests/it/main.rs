@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation must stop its test at once")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod baselines;
+mod budget;
 mod cancel;
 mod cards;
 mod corrections;
@@ -15,5 +17,7 @@ mod memory_peer;
 mod oracle;
 mod phases;
 mod recording;
+mod run_resumed;
+mod sandbox;
 mod scripts;
 mod watchlist;
