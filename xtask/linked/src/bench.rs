@@ -7,6 +7,7 @@
 mod house;
 mod measure;
 mod rows;
+mod sandbox;
 mod session;
 mod tools;
 
@@ -23,7 +24,7 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
         eprintln!("this is a debug build: the figures mean nothing; use `cargo xtask bench`");
     }
     let wanted = |row: &&Row| filter.is_none_or(|filter| row.name.contains(filter));
-    let more = tools::all();
+    let more = more();
     let rows: Vec<&Row> = rows::ALL.iter().chain(&more).filter(wanted).collect();
     anyhow::ensure!(!rows.is_empty(), "no row is named like `{}`", filter.unwrap_or_default());
     let mut house = House::new();
@@ -56,6 +57,13 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rows beside those of the design page.
+fn more() -> Vec<Row> {
+    let mut rows = tools::all();
+    rows.extend(sandbox::all());
+    rows
 }
 
 /// Prints the number that a probe measured in this process.
@@ -195,7 +203,7 @@ absent                                  not measured: not built yet
 
     #[test]
     fn row_names_are_unique() {
-        let more = tools::all();
+        let more = more();
         let names: std::collections::BTreeSet<&str> = rows::ALL.iter().chain(&more).map(|row| row.name).collect();
         assert_eq!(names.len(), rows::ALL.len() + more.len());
     }

@@ -1,9 +1,10 @@
-//! The generated pages: in `docs/catalog` one page per tool, the table of error codes, an index, and everything as JSON; in
-//! `docs/rules.md` the dated market rules.
+//! The generated pages: in `docs/catalog` one page per tool, the table of error codes, what agent code can
+//! ask for, an index, and everything as JSON; in `docs/rules.md` the dated market rules.
 //!
-//! Pages are rendered from the contracts that the tools publish, from the rule table, and from nothing else, so they cannot say what
-//! the code does not. Never edit a page: change the tool or the rule and run `cargo xtask catalog`.
+//! Pages are rendered from the contracts that the tools publish, from the docstrings of the Python module, from the rule table, and
+//! from nothing else, so they cannot say what the code does not. Never edit a page: change the tool or the rule and run `cargo xtask catalog`.
 
+mod api_page;
 mod code_page;
 mod fields;
 mod index;
@@ -23,6 +24,10 @@ pub(crate) const COMMAND: &str = "cargo xtask catalog";
 /// First line of each page.
 const PREAMBLE: &str =
     "<!-- Written by `cargo xtask catalog` from the contracts of the tools. Change the tool, not this page. -->\n\n";
+
+/// First line of the page on `traderharness_api`.
+const API_PREAMBLE: &str =
+    "<!-- Written by `cargo xtask catalog` from crates/sandbox-worker/python/api.py. Change that, not this page. -->\n\n";
 
 /// A card switch: its name in a card, and how to turn it on.
 type Switch = (&'static str, fn(&mut Policy));
@@ -81,6 +86,7 @@ pub(crate) fn render(entries: &[Entry]) -> anyhow::Result<Pages> {
     }
     pages.insert("README.md".into(), format!("{PREAMBLE}{}", index::markdown(entries)));
     pages.insert("codes.md".into(), format!("{PREAMBLE}{}", code_page::render(entries)));
+    pages.insert("traderharness_api.md".into(), format!("{API_PREAMBLE}{}", api_page::render()?));
     pages.insert("catalog.json".into(), index::json(entries)?);
     Ok(pages)
 }

@@ -53,6 +53,7 @@ const fn repeat(repeat: Repeat) -> &'static str {
     match repeat {
         Repeat::Free => "runs again",
         Repeat::OncePerMessage => "once per assistant message",
+        Repeat::OncePerRun => "once per run",
     }
 }
 
