@@ -2,11 +2,11 @@
 //! keeps the agent's files by version, and takes outcomes from the recording where there is one. It never runs code in this process.
 
 use crate::Toolbox;
+use crate::host_calls::{SegmentCache, ToolCalls};
 use crate::session::{Journal, SessionError};
 use std::sync::Arc;
 use traderharness_market::{Day, View};
 use traderharness_replay::{Record, RecordingError};
-use traderharness_sandbox::host::NoCalls;
 use traderharness_sandbox::protocol::{Frozen, Layers, Limits, WorkerEnded};
 use traderharness_sandbox::workspace::Bounds;
 use traderharness_sandbox::{Ended, EndedBy, HostCalls, Job, Pool, PoolError, Ran, Usage, Workspace, WorkspaceError};
@@ -39,6 +39,7 @@ impl RunsJobs for Pool {
 pub struct Sandbox {
     jobs: Arc<dyn RunsJobs>,
     workspace: Workspace,
+    segments: Arc<SegmentCache>,
     limits: Limits,
     strict: bool,
     /// Code of the session so far, from the recording or not.
@@ -53,7 +54,15 @@ impl Sandbox {
     /// A sandbox that runs code by `jobs` and keeps the agent's files in `workspace`. `strict` refuses code unless every layer of
     /// confinement holds.
     pub fn new(jobs: Arc<dyn RunsJobs>, workspace: Workspace, strict: bool) -> Self {
-        Self { jobs, workspace, limits: Limits::default(), strict, calls: 0, version: 0, told: false }
+        let segments = Arc::new(SegmentCache::default());
+        Self { jobs, workspace, segments, limits: Limits::default(), strict, calls: 0, version: 0, told: false }
+    }
+
+    /// Shares whole-market tables with the other sessions of the process.
+    #[must_use]
+    pub fn with_segments(mut self, segments: Arc<SegmentCache>) -> Self {
+        self.segments = segments;
+        self
     }
 
     /// Sets the memory that code may use, megabytes. Part of what the model reads, so it comes from the card.
@@ -162,8 +171,7 @@ impl Runner<'_> {
         let stage = sandbox.workspace.stage(number, sandbox.version, &bounds)?;
         let job =
             Job { code: &request.code, limits, workspace: stage.path(), frozen: frozen(view, number), strict: sandbox.strict };
-        let _ = (self.toolbox, &mut *self.state, self.card, account);
-        let mut calls = NoCalls;
+        let mut calls = ToolCalls::new(self.toolbox, *view, self.state, account, self.card, &sandbox.segments);
         let ran = match sandbox.jobs.run(&job, &mut calls) {
             Ok(ran) => ran,
             Err(fault) => {
