@@ -34,5 +34,8 @@ use pyo3::prelude::*;
 /// The module.
 #[pymodule]
 fn traderharness_worker(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // What `traderharness doctor` compares with its own.
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PROTOCOL", traderharness_sandbox::protocol::PROTOCOL)?;
     module.add_function(wrap_pyfunction!(template::serve, module)?)
 }
