@@ -5,6 +5,8 @@ mod battery;
 mod contracts;
 mod corrections;
 mod differential;
+mod fuzz;
+mod llm_output;
 mod paths;
 mod poison;
 mod results;
