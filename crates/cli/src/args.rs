@@ -1,5 +1,6 @@
 //! Command line of `traderharness`.
 
+use crate::interpreter::InterpreterOptions;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -29,6 +30,10 @@ pub(crate) enum Command {
     Data(DataOptions),
     /// Look at the audit log of an order gate.
     Gate(GateOptions),
+    /// Run Python the way an agent's code runs.
+    Sandbox(SandboxOptions),
+    /// Say whether agent code can run here, how well it is confined, and how to get what is missing.
+    Doctor(DoctorOptions),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -205,4 +210,66 @@ pub(crate) enum DataCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SandboxOptions {
+    #[command(subcommand)]
+    pub(crate) command: SandboxCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Run a file exactly as an agent's execute_code call would and show the answer; exit code 1 when the call failed.
+    Run(SandboxRunOptions),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SandboxRunOptions {
+    /// Python file; `-` reads it from the standard input.
+    pub(crate) file: PathBuf,
+    /// Seconds after which the code is stopped, 1 to 60; the card may set less.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub(crate) timeout: Option<u32>,
+    /// Dataset: a directory in the documented layout or a cache file. Without it the bundled real pack is used.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Day of the clock, YYYY-MM-DD; without it the last trading day of the dataset.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) date: Option<String>,
+    /// Decision point of the clock: pre_market, open_1, open_2, close_1 or close_2.
+    #[arg(long, value_name = "POINT", default_value = "open_1")]
+    pub(crate) point: String,
+    /// Card of the agent, YAML or JSON. Without it the built-in card is used.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) card: Option<PathBuf>,
+    /// What is hidden from the code, as from an agent.
+    #[arg(long, value_enum, default_value = "all")]
+    pub(crate) mask: MaskChoice,
+    /// File with a mask key (64 hex digits), for the same codes as in an earlier run; without it a new secret is drawn.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask_key: Option<PathBuf>,
+    /// Folder whose files the code finds and where those that it writes are kept, if the call succeeds. Without it none are kept.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Refuse to run where the kernel lacks a layer of confinement.
+    #[arg(long)]
+    pub(crate) strict_sandbox: bool,
+    #[command(flatten)]
+    pub(crate) interpreter: InterpreterOptions,
+    /// Print the envelope as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorOptions {
+    #[command(flatten)]
+    pub(crate) interpreter: InterpreterOptions,
+    /// A layer of confinement that the kernel lacks is a finding too (exit code 1).
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -7,13 +7,16 @@
 mod args;
 mod data;
 mod demo;
+mod doctor;
 mod fault;
 mod gate;
+mod interpreter;
 mod manifest;
 mod memory;
 mod replay;
 mod report;
 mod run;
+mod sandbox;
 mod source;
 mod tools;
 
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
         args::Command::Gate(options) => gate::gate(&options),
+        args::Command::Sandbox(options) => sandbox::sandbox(&options),
+        args::Command::Doctor(options) => doctor::doctor(&options),
     };
     match outcome {
         Ok(code) => report::lost_output().map_or(code, |fault| fault.report(json)),
