@@ -25,7 +25,7 @@ def _import_all():
         " secrets shelve shutil sqlite3 stat statistics string struct tarfile tempfile textwrap time timeit tokenize traceback types"
         " typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo mmap _posixsubprocess"
         " _elementtree pyexpat _random _sha3 _blake2 _md5 _sha1 _sha2 _sha256 _sha512 _csv _pickle _queue _statistics _zoneinfo"
-        " _lsprof _multibytecodec _contextvars cProfile doctest unittest.mock encodings.idna encodings.gbk encodings.gb18030"
+        " _multibytecodec _contextvars encodings.idna encodings.gbk encodings.gb18030"
         " encodings.utf_16 encodings.latin_1 encodings.ascii encodings.utf_8_sig"
     ).split():
         try:
@@ -87,7 +87,7 @@ def _use(np, pd):
 
 def warm():
     """Loads everything. Returns what is there: versions, and the folders that a worker may read."""
-    sys.stdin = open(os.devnull)
+    sys.stdin = open(0, closefd=False)
     # The sandbox reports what fails; nobody reads warnings of libraries about each other.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

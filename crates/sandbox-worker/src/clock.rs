@@ -51,13 +51,23 @@ pub(crate) fn slept_nanos() -> u64 {
 }
 
 fn fake(clock: clockid_t) -> timespec {
+    let looks = if is_wall(clock) { 0 } else { LOOKS.fetch_add(1, Ordering::Relaxed) };
+    after(clock, looks)
+}
+
+/// What the latest look at a clock gave: a sleep until a moment starts from there.
+fn last(clock: clockid_t) -> timespec {
+    after(clock, LOOKS.load(Ordering::Relaxed).saturating_sub(1))
+}
+
+const fn is_wall(clock: clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI)
+}
+
+fn after(clock: clockid_t, looks: u64) -> timespec {
     let slept = SLEPT.load(Ordering::Relaxed);
-    let wall = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI);
-    let (seconds, nanos) = if wall {
-        (EPOCH.load(Ordering::Relaxed), slept)
-    } else {
-        (0, UPTIME + slept + LOOKS.fetch_add(1, Ordering::Relaxed) * 1_000)
-    };
+    let (seconds, nanos) =
+        if is_wall(clock) { (EPOCH.load(Ordering::Relaxed), slept) } else { (0, UPTIME + slept + looks * 1_000) };
     timespec { tv_sec: seconds + (nanos / SECOND) as time_t, tv_nsec: (nanos % SECOND) as c_long }
 }
 
@@ -135,7 +145,7 @@ pub unsafe extern "C" fn clock_nanosleep(clock: clockid_t, flags: c_int, request
     if frozen() && !request.is_null() {
         // SAFETY: the caller's promise.
         let wanted = nanos(unsafe { &*request });
-        let wanted = if flags & libc::TIMER_ABSTIME == 0 { wanted } else { wanted.saturating_sub(nanos(&fake(clock))) };
+        let wanted = if flags & libc::TIMER_ABSTIME == 0 { wanted } else { wanted.saturating_sub(nanos(&last(clock))) };
         return if sleep(wanted) { libc::EINTR } else { 0 };
     }
     // SAFETY: passed on as it came.

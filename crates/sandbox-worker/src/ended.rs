@@ -2,6 +2,7 @@
 
 use crate::traceback;
 use pyo3::exceptions::{PyMemoryError, PyRecursionError, PySyntaxError, PySystemExit, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use traderharness_sandbox::protocol::WorkerEnded;
 
@@ -39,6 +40,11 @@ pub(crate) fn is_plain_exit(py: Python<'_>, error: &PyErr) -> bool {
 /// What the code raised.
 pub(crate) fn of_execution(py: Python<'_>, error: PyErr, disallowed: &Bound<'_, PyAny>) -> WorkerEnded {
     let value = error.value(py).as_any();
+    if let Some(frames) = error.traceback(py) {
+        // Before 3.12 an exception on its way does not hold its own frames yet.
+        // SAFETY: the lock is held, the value is an exception and the other one a traceback.
+        unsafe { ffi::PyException_SetTraceback(value.as_ptr(), frames.as_ptr()) };
+    }
     let frames = value.getattr("__traceback__").ok().filter(|traceback| !traceback.is_none());
     if error.is_instance_of::<PyMemoryError>(py) {
         let places = frames.map(|frames| traceback::of_traceback(&frames)).unwrap_or_default();

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use traderharness_sandbox::protocol::{Exit, Found, FromTemplate, ToTemplate};
 
 /// Descriptor of the control socket.
@@ -25,9 +26,15 @@ const CONTROL: RawFd = 3;
 /// Longest datagram of the host.
 const DATAGRAM: usize = 4 << 10;
 
+static SERVES: AtomicBool = AtomicBool::new(false);
+
 /// Serves the host at the other end of standard input until it is gone. Never returns.
 #[pyfunction]
 pub(crate) fn serve(py: Python<'_>) -> PyResult<()> {
+    // Code that finds this function in a worker gets nothing out of it.
+    if SERVES.swap(true, Ordering::SeqCst) {
+        return Err(pyo3::exceptions::PyPermissionError::new_err("this process is no template"));
+    }
     settle()?;
     let (modules, confinement, found) = match warm(py) {
         Ok(all) => all,

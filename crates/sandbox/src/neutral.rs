@@ -1,4 +1,5 @@
-//! Texts without traces of this machine: a path of the workspace is shown relative to it, and addresses of objects are zero. Without it
+//! Texts without traces of this machine: a path of the workspace is shown relative to it, folders of the interpreter get one name, and
+//! addresses of objects are zero. Without it
 //! the same code would print other bytes on each machine.
 
 use serde_json::Value;
@@ -7,20 +8,30 @@ use std::path::Path;
 /// Cleans texts of one job.
 #[derive(Debug)]
 pub(crate) struct Neutral {
-    workspace: String,
+    paths: Vec<(String, &'static str)>,
 }
 
 impl Neutral {
-    /// For this workspace.
-    pub(crate) fn new(workspace: &Path) -> Self {
-        let path = workspace.canonicalize().unwrap_or_else(|_| workspace.to_path_buf());
-        Self { workspace: path.to_string_lossy().into_owned() }
+    /// For this workspace and the interpreter's folders.
+    pub(crate) fn new(workspace: &Path, folders: &[String]) -> Self {
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_path_buf());
+        let mut paths: Vec<_> = folders.iter().map(|folder| (folder.clone(), "<python>")).collect();
+        paths.push((real.to_string_lossy().into_owned(), "."));
+        // A folder inside another one comes first; a root would match everywhere.
+        paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        paths.retain(|(path, _)| path.len() > 1);
+        Self { paths }
     }
 
     /// The text as the agent reads it.
     pub(crate) fn text(&self, text: &str) -> String {
-        let text = if self.workspace.len() > 1 { text.replace(&self.workspace, ".") } else { text.to_owned() };
-        without_addresses(&text)
+        let mut clean = without_addresses(text);
+        for (path, name) in &self.paths {
+            if clean.contains(path.as_str()) {
+                clean = clean.replace(path.as_str(), name);
+            }
+        }
+        clean
     }
 
     /// Every string of the value, keys included.
@@ -59,7 +70,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let neutral = Neutral { workspace: "/tmp/w1".to_owned() };
+        let neutral = Neutral::new(Path::new("/no/w1"), &["/py/lib".to_owned(), "/py/lib/site".to_owned(), "/".to_owned()]);
         assert_eq!(neutral.text(text), expected);
     }
 
@@ -68,6 +79,7 @@ mod tests {
         check("<object object at 0x7ffff7a3c0d0>", "<object object at 0x0>");
         check("<a at 0x7ffff7a3c0d0> <b at 0x7ffff7a3c0d8", "<a at 0x0> <b at 0x0");
         check("look at 0x1F", "look at 0x1F");
-        check("/tmp/w1/a.csv and /tmp/w1", "./a.csv and .");
+        check("/no/w1/a.csv and /no/w1", "./a.csv and .");
+        check("/py/lib/site/a.py /py/lib/b.py /x", "<python>/a.py <python>/b.py /x");
     }
 }

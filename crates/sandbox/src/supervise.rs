@@ -68,7 +68,8 @@ pub(crate) fn supervise(template: &Template, job: &Job<'_>, calls: &mut dyn Host
     let stop = talk.until_the_end(calls);
     let end = see_it_gone(template, &forked, &stop);
     template.forget(forked.job);
-    Ok(Attempt::Ran(Box::new(talk.ran(&stop, &end))))
+    let neutral = Neutral::new(job.workspace, &template.found().folders);
+    Ok(Attempt::Ran(Box::new(talk.ran(&stop, &end, &neutral))))
 }
 
 /// What the host saw of a process's end.
@@ -290,11 +291,10 @@ impl<'a> Talk<'a> {
     }
 
     /// Everything together, once the process is gone.
-    fn ran(&self, stop: &Stop, end: &End) -> Ran {
-        let neutral = Neutral::new(self.job.workspace);
+    fn ran(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Ran {
         let exit = end.exit.unwrap_or_default();
         Ran {
-            ended: self.ended(stop, end, &neutral),
+            ended: self.ended(stop, end, neutral),
             output: neutral.text(&self.output),
             output_dropped: self.dropped,
             usage: Usage {
@@ -337,14 +337,14 @@ fn closed(end: &End) -> Ended {
     }
     match (exit.signal, exit.code) {
         (Some(signal), _) if signal == Signal::SIGKILL as i32 => Ended::Memory { traceback: String::new() },
-        (Some(signal), _) if signal == Signal::SIGXCPU as i32 => {
-            Ended::TimedOut { by: EndedBy::Kill, traceback: String::new() }
-        }
+        (Some(signal), _) if signal == Signal::SIGXCPU as i32 => Ended::TimedOut { by: EndedBy::Kill, traceback: String::new() },
         (Some(signal), _) => {
             let name = Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned());
             Ended::Died { what: format!("it was ended by {name}") }
         }
-        (None, code) => Ended::Died { what: format!("it left with exit code {} before the code ended", code.unwrap_or_default()) },
+        (None, code) => {
+            Ended::Died { what: format!("it left with exit code {} before the code ended", code.unwrap_or_default()) }
+        }
     }
 }
 
@@ -359,16 +359,12 @@ fn said_end(said: WorkerEnded, neutral: &Neutral) -> Ended {
             Ended::Worker(WorkerEnded::Syntax { message: text(message), line, column })
         }
         WorkerEnded::Disallowed { what, line } => Ended::Worker(WorkerEnded::Disallowed { what: text(what), line }),
-        WorkerEnded::Raised { exception, message, traceback } => Ended::Worker(WorkerEnded::Raised {
-            exception: text(exception),
-            message: text(message),
-            traceback: text(traceback),
-        }),
-        WorkerEnded::Unserialisable { path, type_name, hint } => Ended::Worker(WorkerEnded::Unserialisable {
-            path: text(path),
-            type_name: text(type_name),
-            hint: text(hint),
-        }),
+        WorkerEnded::Raised { exception, message, traceback } => {
+            Ended::Worker(WorkerEnded::Raised { exception: text(exception), message: text(message), traceback: text(traceback) })
+        }
+        WorkerEnded::Unserialisable { path, type_name, hint } => {
+            Ended::Worker(WorkerEnded::Unserialisable { path: text(path), type_name: text(type_name), hint: text(hint) })
+        }
         WorkerEnded::Unconfined { missing } => Ended::Worker(WorkerEnded::Unconfined { missing: text(missing) }),
     }
 }
