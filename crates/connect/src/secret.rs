@@ -1,0 +1,278 @@
+//! [`Secret`] and [`Redactor`]: keys are held in one place, go into one header, and are taken out of every text that came from outside
+//! before it is shown or kept. Nothing here may print a key, and no error may hold one.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::{Captures, Regex};
+use std::fmt::{self, Write as _};
+use std::sync::LazyLock;
+
+/// What stands where a secret stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// Shortest secret that is searched for in texts. Placeholders that local servers ask for (`none`, `EMPTY`) are no secrets, and
+/// taking such words out of texts would spoil them.
+const SHORTEST_IN_ERRORS: usize = 6;
+/// Shortest secret that is searched for in answers: an answer is only changed for what cannot be a word.
+const SHORTEST_IN_ANSWERS: usize = 16;
+
+/// A text that is never shown: `Debug` and `Display` print `[redacted]`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a key over; white space around it (the line end of a key file) is no part of it.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(text.as_ref().trim().trim_start_matches('\u{feff}').to_owned())
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text itself, for the one place that sends it.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// Takes known secrets out of texts in every form they may come back in: plain, JSON-escaped, URL-encoded, hexadecimal, and base64 at
+/// any offset. Error texts also lose what has the shape of a credential (spec/seeds.md B14.4).
+#[derive(Clone, Default)]
+pub struct Redactor {
+    errors: Option<AhoCorasick>,
+    answers: Option<AhoCorasick>,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+impl Redactor {
+    /// A redactor for these secrets.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let (mut errors, mut answers) = (Vec::new(), Vec::new());
+        for secret in secrets {
+            let forms = forms(&secret.0);
+            if secret.0.len() >= SHORTEST_IN_ANSWERS {
+                answers.extend(forms.iter().cloned());
+            }
+            if secret.0.len() >= SHORTEST_IN_ERRORS {
+                errors.extend(forms);
+            }
+        }
+        Self { errors: search(&errors), answers: search(&answers) }
+    }
+
+    /// An answer without the secrets; `None` when it holds none, which is all but always.
+    pub fn answer(&self, text: &str) -> Option<String> {
+        self.answers.as_ref().filter(|search| search.is_match(text)).map(|search| replace(search, text))
+    }
+
+    /// Whether a text that is to be sent or kept holds a secret.
+    pub fn holds(&self, text: &[u8]) -> bool {
+        self.answers.as_ref().is_some_and(|search| search.is_match(text))
+    }
+
+    /// A text from outside, fit for an error: no secrets, nothing of the shape of one, one line, at most `most` characters.
+    pub fn error(&self, text: &str, most: usize) -> String {
+        // Secrets first: cutting a text could leave a part of one that is no longer found.
+        let text = self.errors.as_ref().map_or_else(|| text.to_owned(), |search| replace(search, text));
+        bounded(&shapes(&text), most)
+    }
+}
+
+/// One line of at most `most` characters without control characters.
+pub(crate) fn bounded(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut gap = false;
+    for c in text.chars() {
+        if c.is_whitespace() || c.is_control() {
+            gap = !line.is_empty();
+            continue;
+        }
+        if gap {
+            line.push(' ');
+            gap = false;
+        }
+        line.push(c);
+    }
+    let mut ends = line.char_indices().map(|(at, _)| at).skip(most);
+    match ends.next() {
+        None => line,
+        Some(end) => format!("{}...", line.get(..end).unwrap_or_default()),
+    }
+}
+
+fn search(forms: &[String]) -> Option<AhoCorasick> {
+    if forms.is_empty() {
+        return None;
+    }
+    // The longest form first: a shorter one inside of it would leave the rest behind.
+    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms).ok()
+}
+
+fn replace(search: &AhoCorasick, text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    search.replace_all_with(text, &mut out, |_, _, out| {
+        out.push_str(REDACTED);
+        true
+    });
+    out
+}
+
+/// Every form of a secret that is searched for.
+fn forms(secret: &str) -> Vec<String> {
+    let mut forms = vec![secret.to_owned()];
+    let json = serde_json::Value::from(secret).to_string();
+    forms.push(json.trim_matches('"').to_owned());
+    for lower in [false, true] {
+        forms.push(percent(secret, lower));
+        forms.push(hexadecimal(secret, lower));
+    }
+    for offset in 0..3 {
+        let standard = base64_inside(secret.as_bytes(), offset);
+        forms.push(standard.replace('+', "-").replace('/', "_"));
+        forms.push(percent(&standard, false));
+        forms.push(percent(&standard, true));
+        forms.push(standard);
+    }
+    forms.retain(|form| form.len() >= SHORTEST_IN_ERRORS);
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+fn percent(text: &str, lower: bool) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ if lower => {
+                let _ = write!(out, "%{byte:02x}");
+            }
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+fn hexadecimal(text: &str, lower: bool) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        let _ = if lower { write!(out, "{byte:02x}") } else { write!(out, "{byte:02X}") };
+        out
+    })
+}
+
+/// The base64 characters that only depend on `bytes` when they begin `offset` bytes (modulo 3) into the encoded text.
+fn base64_inside(bytes: &[u8], offset: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bit = |at: usize| -> Option<u8> {
+        let byte = (at / 8).checked_sub(offset).and_then(|index| bytes.get(index))?;
+        Some(byte >> (7 - at % 8) & 1)
+    };
+    let bits = (offset + bytes.len()) * 8;
+    let sextets = (0..bits.div_ceil(6)).map(|n| (0..6).try_fold(0_u8, |value, k| Some(value << 1 | bit(n * 6 + k)?)));
+    sextets.flatten().map(|value| char::from(*ALPHABET.get(usize::from(value)).unwrap_or(&b'A'))).collect()
+}
+
+/// Credential shapes: bearer values, `name = value` of credential names, keys of known issuers, signed tokens (spec/seeds.md B14.4).
+fn shapes(text: &str) -> String {
+    /// Patterns are literals of this file; one that does not compile would be found by the tests and takes nothing out here.
+    static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+        let patterns = [
+            r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}",
+            r#"(?i)\b((?:[a-z0-9]+[_-])*(?:api[_-]?key|authorization|password|passphrase|secret|token)["']?\s*[:=]\s*["']?)([^\s"'&,;\[\]{}]{4,})"#,
+            r"\b()sk-[A-Za-z0-9_-]{20,}",
+            r"\b()gh[a-z]_[A-Za-z0-9]{30,}",
+            r"\b()xox[a-z]-[A-Za-z0-9-]{10,}",
+            r"\b()AKIA[A-Z0-9]{16}\b",
+            r"\b()pypi-[A-Za-z0-9_-]{16,}",
+            r"\b()eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+",
+        ];
+        patterns.into_iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
+    });
+    let put = |found: &Captures<'_>| {
+        let group = |at: usize| found.get(at).map_or("", |part| part.as_str());
+        // `Authorization: Bearer [redacted]`: the scheme is no credential, and what stood behind it is gone.
+        let scheme = ["bearer", "basic"].contains(&group(2).to_ascii_lowercase().as_str());
+        if scheme { group(0).to_owned() } else { format!("{}{REDACTED}", group(1)) }
+    };
+    SHAPES.iter().fold(text.to_owned(), |text, regex| regex.replace_all(&text, put).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Redactor, Secret, base64_inside, shapes};
+
+    const KEY: &str = "sk-planted/key+with=signs_0123456789";
+
+    fn redactor() -> Redactor {
+        Redactor::new([&Secret::new(KEY)])
+    }
+
+    fn check_shape(text: &str, expected: &str) {
+        assert_eq!(shapes(text), expected);
+        assert_eq!(shapes(expected), expected, "a second pass changes nothing");
+    }
+
+    #[test]
+    fn a_secret_prints_nothing() {
+        let secret = Secret::new(format!("\u{feff}{KEY}\r\n"));
+        assert_eq!(format!("{secret:?} {secret} {secret:#?}"), "[redacted] [redacted] [redacted]");
+        assert_eq!(secret.expose(), KEY);
+    }
+
+    // spec/seeds.md B14.4
+    #[test]
+    fn shapes_of_credentials_go_and_counts_stay() {
+        check_shape("Authorization: Bearer abcdef123456", "Authorization: Bearer [redacted]");
+        check_shape("sent Bearer abcdef123456 there", "sent Bearer [redacted] there");
+        check_shape(r#"{"api_key":"abcd1234","n":1}"#, r#"{"api_key":"[redacted]","n":1}"#);
+        check_shape("OPENAI_API_KEY=abcd1234", "OPENAI_API_KEY=[redacted]");
+        check_shape("max tokens: 1204 and tokens: 99999", "max tokens: 1204 and tokens: 99999");
+        check_shape("key ghp_012345678901234567890123456789ab.", "key [redacted].");
+        check_shape("AKIAABCDEFGHIJKLMNOP", "[redacted]");
+        check_shape("eyJhbGciOi.eyJzdWIi.c2lnbmF0", "[redacted]");
+        check_shape("sk-short stays", "sk-short stays");
+    }
+
+    #[test]
+    fn placeholder_keys_are_no_secrets() {
+        let redactor = Redactor::new([&Secret::new("none"), &Secret::new("ollama")]);
+        assert_eq!(redactor.answer("none of this is for ollama"), None);
+        assert_eq!(redactor.error("none of it", 99), "none of it");
+    }
+
+    #[test]
+    fn errors_are_one_bounded_line() {
+        assert_eq!(redactor().error("  a\r\n\tb\u{7}c  ", 99), "a b c");
+        assert_eq!(redactor().error("股票股票", 3), "股票股...");
+        // The key crosses the place where the text is cut.
+        assert_eq!(redactor().error(&format!("xx {KEY} yy"), 8), "xx [reda...");
+    }
+
+    #[test]
+    fn base64_keeps_only_what_depends_on_the_secret() {
+        assert_eq!(base64_inside(b"abc", 0), "YWJj");
+        // "?abc" is P2FiYw==: its first character and the half of the second belong to the other text.
+        assert_eq!(base64_inside(b"abc", 1), "FiY");
+        assert_eq!(base64_inside(b"abc", 2), "hYm");
+    }
+}
