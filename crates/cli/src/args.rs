@@ -94,6 +94,14 @@ pub(crate) struct RunOptions {
     /// Check every result against its output schema.
     #[arg(long)]
     pub(crate) check_output: bool,
+    /// Folder of files that runs share, for cards that say `workspace: shared`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Refuse the run where the kernel lacks a layer that confines the agent's code.
+    #[arg(long)]
+    pub(crate) strict_sandbox: bool,
+    #[command(flatten)]
+    pub(crate) interpreter: InterpreterOptions,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -116,6 +124,11 @@ pub(crate) struct ReplayOptions {
     /// Last day of the run.
     #[arg(long, value_name = "DATE", requires = "start")]
     pub(crate) end: Option<String>,
+    /// Take what the agent's code came to from the recording; without it the code runs again, where there is a Python for it.
+    #[arg(long)]
+    pub(crate) recorded_code: bool,
+    #[command(flatten)]
+    pub(crate) interpreter: InterpreterOptions,
     /// Show the day while it replays.
     #[arg(long)]
     pub(crate) show: bool,

@@ -33,7 +33,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Outcome {
     }
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
     let window = Window { start: DAY.to_owned(), end: DAY.to_owned() };
-    let setup = Setup { window, key: parse_key(MASK_KEY)?, gate: None, journal: Box::new(NoJournal) };
+    let setup = Setup { window, key: parse_key(MASK_KEY)?, gate: None, sandbox: None, journal: Box::new(NoJournal) };
     let replayed = play(dataset, player, manifest, setup, observer)?;
     if options.json {
         print(&pretty(

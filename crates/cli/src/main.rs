@@ -5,6 +5,7 @@
 //! 3 the environment (missing or unreadable files, a full disk), 4 a run that stopped before its end.
 
 mod args;
+mod code;
 mod data;
 mod demo;
 mod doctor;

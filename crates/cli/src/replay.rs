@@ -1,20 +1,22 @@
 //! `traderharness replay`: every tool is executed again on the data, and every request must be identical to the recorded one.
 
 use crate::args::ReplayOptions;
+use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::manifest::{Manifest, Window, parse_key, window};
 use crate::report::{Printer, print, summary_text};
 use crate::run::{RunFolder, World, machine, pretty};
 use crate::{gate, source};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
+use traderharness_harness::Sandbox;
 use traderharness_harness::model::ReplayClient;
 use traderharness_harness::resume::CheckingJournal;
 use traderharness_harness::run::{Observer, RunSummary, Silent};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
-use traderharness_replay::{Cassette, Meta, Player, RecordingError};
+use traderharness_replay::{Cassette, Meta, Player, Record, RecordingError};
 use traderharness_tools_exec::OrderGate;
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
@@ -62,9 +64,25 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     // Beside its trajectory a run is held against that too: every record must come out as it was kept.
     let kept = folder.kept(&options.cassette)?;
     let records = kept.as_ref().map(Vec::len);
-    let checked = CheckingJournal::new(kept.unwrap_or_default());
+    let outcomes = kept.iter().flatten().filter(|entry| is_code(&entry.record)).count() as u64;
+    let mut checked = CheckingJournal::new(kept.unwrap_or_default());
+    let pool = LatePool::new(&options.interpreter);
+    // Looked for only where there is code: a replay without any needs no Python.
+    let absent = if outcomes > 0 && !options.recorded_code { pool.absent() } else { None };
+    if !options.recorded_code && absent.is_none() {
+        checked = checked.running_code();
+    }
     let journal: Box<dyn Journal> = if records.is_some() { Box::new(checked.clone()) } else { Box::new(NoJournal) };
-    let replayed = play(dataset, player, manifest, Setup { window, key, gate, journal }, observer)?;
+    let files = Files::replayed(&manifest.card, &folder.workspace())?;
+    let sandbox = Some(files.sandbox(&pool, false));
+    let replayed = play(dataset, player, manifest, Setup { window, key, gate, sandbox, journal }, observer).map_err(|fault| {
+        // Without its trajectory a recording has no outcome to fall back on.
+        match pool.asked_in_vain().filter(|_| records.is_none()) {
+            Some(why) => fault.hint(format!("the agent's code could not run: {why}")),
+            None => fault,
+        }
+    })?;
+    let code = Code { outcomes, recorded: checked.code_from_recording(), absent };
     if checked.left() > 0 {
         return Err(Fault::text(
             Class::Finding,
@@ -73,16 +91,51 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     }
     if options.json {
         print(&pretty(
-            &json!({ "identical": replayed.requests, "requests": replayed.requests, "run": machine(&replayed.summary, &replayed.world) }),
+            &json!({ "identical": replayed.requests, "requests": replayed.requests, "code": code.machine(), "run": machine(&replayed.summary, &replayed.world) }),
         ));
     } else {
         print(&summary_text(&replayed.summary, &replayed.world.data_notes()));
         print(&identical(replayed.requests));
+        if let Some(text) = code.text() {
+            print(&text);
+        }
         if let Some(records) = records {
             print(&format!("{records} of {records} trajectory records identical."));
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_code(record: &Record) -> bool {
+    matches!(record, Record::External { tool, .. } if tool == TOOL)
+}
+
+/// What became of the agent's code in a replay.
+struct Code {
+    /// Outcomes in the recording.
+    outcomes: u64,
+    /// Of these, taken from the recording.
+    recorded: u64,
+    /// Why no code could run.
+    absent: Option<String>,
+}
+
+impl Code {
+    fn text(&self) -> Option<String> {
+        let (ran, recorded) = (self.outcomes.saturating_sub(self.recorded), self.recorded);
+        match (&self.absent, self.outcomes) {
+            (_, 0) => None,
+            (Some(why), _) => {
+                Some(format!("{recorded} code outcome(s) were taken from the recording, none was run again: {why}"))
+            }
+            (None, _) => Some(format!("{ran} code outcome(s) identical when run again, {recorded} taken from the recording.")),
+        }
+    }
+
+    fn machine(&self) -> Value {
+        let ran = self.outcomes.saturating_sub(self.recorded);
+        json!({ "run_again": ran, "from_recording": self.recorded, "no_interpreter": self.absent })
+    }
 }
 
 /// The line everybody looks for.
@@ -95,6 +148,7 @@ pub(crate) struct Setup {
     pub(crate) window: Window,
     pub(crate) key: Vec<u8>,
     pub(crate) gate: Option<OrderGate>,
+    pub(crate) sandbox: Option<Sandbox>,
     pub(crate) journal: Box<dyn Journal>,
 }
 
@@ -162,6 +216,7 @@ pub(crate) fn play(
     }
     let days = world.days(days)?;
     world.gate.set(setup.gate);
+    world.sandbox.set(setup.sandbox);
     let mut client = ReplayClient::new(player);
     let summary = world.play(setup.journal, &mut client, &days, &meta.model, observer)?;
     let player = client.into_player();

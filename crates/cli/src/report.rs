@@ -75,6 +75,15 @@ impl Observer for Printer {
 
     fn call(&mut self, _: &Session, report: &CallReport) {
         let mut line = call_line(report);
+        if let Some(usage) = &report.usage {
+            let _ = write!(
+                line,
+                "  [{:.2} s, processor {:.2} s, {:.0} MiB]",
+                usage.wall,
+                usage.cpu,
+                usage.memory as f64 / f64::from(1 << 20)
+            );
+        }
         if report.truncated {
             line.push_str("  (too long: the model read a part)");
         }
@@ -94,6 +103,9 @@ impl Observer for Printer {
             self.paint("33", &line)
         };
         print(&format!("    {text}"));
+        if let Some(note) = &report.host_note {
+            print(&format!("      note: {note}"));
+        }
     }
 
     fn day_end(&mut self, _: &Session, record: &DayRecord) {

@@ -1,6 +1,7 @@
 //! `traderharness run`: a scripted agent over trading days, recorded when asked.
 
 use crate::args::RunOptions;
+use crate::code::{Files, LatePool, require_walls};
 use crate::fault::{Class, Fault, Outcome, read_text, read_value};
 use crate::manifest::{Manifest, Private, Window, hex, new_key, parse_key, window, write_whole};
 use crate::memory::MemoryFile;
@@ -17,7 +18,7 @@ use traderharness_harness::resume::{ResumingClient, ResumingJournal};
 use traderharness_harness::run::{CONTRACT_VERSION, Observer, RunError, RunSettings, RunSummary, Silent};
 use traderharness_harness::script::Script;
 use traderharness_harness::session::{Journal, NoJournal, SessionError};
-use traderharness_harness::{Card, Session, SessionConfig, Toolbox};
+use traderharness_harness::{Card, Sandbox, Session, SessionConfig, Toolbox};
 use traderharness_ingest::Dataset;
 use traderharness_market::{Day, Mask, Store};
 use traderharness_replay::trajectory::{self, Entry, RunStart};
@@ -62,6 +63,12 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     let model = script.model.clone();
     let days = world.days(window)?;
     let client = ScriptedClient::new(script);
+    let pool = LatePool::new(&options.interpreter);
+    if options.strict_sandbox {
+        require_walls(&pool, &world.toolbox)?;
+    }
+    let files = Files::open(&world.card, options.workspace.as_deref(), folder.as_ref().map(RunFolder::workspace))?;
+    world.sandbox.set(Some(files.sandbox(&pool, options.strict_sandbox)));
     let closed = match &options.gate {
         Some(mandate) => Some(gate::look(mandate, &gate_dir(options, folder.as_ref())?, kept_gate.as_ref())?),
         None => None,
@@ -96,6 +103,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
             summary
         }
     };
+    files.finish(world.files_version.get())?;
     if options.json {
         print(&pretty(&machine(&summary, &world)));
     } else {
@@ -147,6 +155,10 @@ pub(crate) struct World {
     missing_tables: Vec<String>,
     /// Order gate of the run, until it begins.
     pub(crate) gate: Cell<Option<OrderGate>>,
+    /// Where the code of the run runs, until it begins.
+    pub(crate) sandbox: Cell<Option<Sandbox>>,
+    /// Version of the agent's files that the run ended with.
+    files_version: Cell<u64>,
 }
 
 impl World {
@@ -174,6 +186,8 @@ impl World {
             check_output,
             missing_tables,
             gate: Cell::new(None),
+            sandbox: Cell::new(None),
+            files_version: Cell::new(0),
         })
     }
 
@@ -264,7 +278,9 @@ impl World {
                 RunError::Model { source: ModelError::Replay(_), .. }
                 | RunError::Session(SessionError::Journal(RecordingError::Diverged { .. })) => Class::Finding,
                 RunError::Model { source: ModelError::Recording(_), .. }
-                | RunError::Session(SessionError::Journal(_) | SessionError::Memory(_)) => Class::Environment,
+                | RunError::Session(SessionError::Journal(_) | SessionError::Memory(_) | SessionError::Workspace(_)) => {
+                    Class::Environment
+                }
                 _ => Class::Stopped,
             };
             Fault::new(class, e)
@@ -275,9 +291,16 @@ impl World {
         if let Some(gate) = self.gate.take() {
             session = session.with_gate(gate);
         }
+        if let Some(sandbox) = self.sandbox.take() {
+            session = session.with_sandbox(sandbox);
+        }
         let settings = RunSettings { model: model.to_owned(), ..RunSettings::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| Fault::new(Class::Environment, e))?;
-        runtime.block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer)).map_err(stopped)
+        let summary = runtime
+            .block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer))
+            .map_err(stopped)?;
+        self.files_version.set(session.sandbox().map_or(0, Sandbox::version));
+        Ok(summary)
     }
 }
 
@@ -384,6 +407,11 @@ impl RunFolder {
     /// What the agent remembered, with real days.
     fn memory(&self) -> PathBuf {
         self.path.join("private").join("memory.jsonl")
+    }
+
+    /// Files of the agent's code.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.path.join("workspace")
     }
 
     fn summary(&self) -> PathBuf {
