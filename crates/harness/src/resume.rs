@@ -56,11 +56,11 @@ impl Journal for ResumingJournal {
     }
 }
 
-/// What answered this call from outside, when its record comes before the next call is made. Calls that were asked together are settled
-/// one after the other, so the records of its neighbours may stand before it.
+/// What answered this call from outside, when its record comes before the model is asked again: calls that are asked together ask for
+/// all their answers before the first of them is settled.
 fn front(kept: &VecDeque<Record>, asked: &str, by: &str) -> Option<Value> {
-    let settled = |r: &&Record| matches!(r, Record::External { .. } | Record::ToolResult { .. } | Record::Fill { .. });
-    kept.iter().take_while(settled).find_map(|record| match record {
+    let of_the_message = |r: &&Record| !matches!(r, Record::ModelRequest { .. } | Record::DecisionPoint { .. });
+    kept.iter().take_while(of_the_message).find_map(|record| match record {
         Record::External { call_id, tool, outcome } if call_id == asked && tool == by => Some(outcome.clone()),
         _ => None,
     })

@@ -113,8 +113,9 @@ impl Session {
     /// Runs neighbouring calls of one message that only read ([`Session::is_read`]); reports come in the order of the calls.
     ///
     /// Our own handlers take microseconds and run here, one after the other. Where two or more calls go outside, all calls are admitted
-    /// and recorded first, those that go outside are asked at the same time, and everything is settled in the order of the calls: what
-    /// is recorded and answered never depends on who was ready first (spec/seeds.md B5.2, D9).
+    /// first and those that go outside are asked at the same time; then each is recorded and settled in the order of the calls, as if
+    /// they had been made one after the other. What is recorded and answered never depends on who was ready first (spec/seeds.md B5.2,
+    /// D9), and a read that was asked and not recorded is asked again by a resumed run.
     ///
     /// # Errors
     /// As [`Session::call`].
@@ -137,7 +138,7 @@ impl Session {
         begun.into_iter().map(|begun| self.settle(begun, &toolbox)).collect()
     }
 
-    /// Steps 1 to 5, and the record that the call was made.
+    /// Steps 1 to 5.
     fn begin<'t>(
         &mut self,
         id: &str,
@@ -179,7 +180,6 @@ impl Session {
             // the agent which of its own words is a code, a name or a day of this run (engine E8.5).
             Err(failure) => Err(stopped(failure)),
         };
-        self.append(Record::ToolCall { call_id: id.to_owned(), tool: name.to_owned(), arguments: sent.clone() })?;
         Ok(Begun {
             call: self.calls,
             id: id.to_owned(),
@@ -194,10 +194,11 @@ impl Session {
         })
     }
 
-    /// Steps 6 to 10.
+    /// The record that the call was made, then steps 6 to 10.
     fn settle(&mut self, begun: Begun<'_>, toolbox: &Toolbox) -> Result<CallReport, SessionError> {
         let Begun { call, id, name, sent, received, notes, next, armed, effect, order } = begun;
         let ran = next.is_ok();
+        self.append(Record::ToolCall { call_id: id.clone(), tool: name.clone(), arguments: sent.clone() })?;
         // 6-7: handle, mask.
         let mut outcome = match next {
             Ok(admitted) => {

@@ -2,7 +2,7 @@
 //!
 //! The loop owns no rule of the market and no rule of a tool; it asks the model, hands each call to [`Session::call_as`], and moves the
 //! clock when a phase was completed or its turns are used up. It is built on the public functions of [`Session`] alone, so a host can
-//! write its own (there is an example at [`Session`]).
+//! write its own: [`own_loop`] is one.
 //!
 //! | file | holds |
 //! |---|---|
@@ -16,6 +16,8 @@
 pub mod budget;
 mod driver;
 pub mod error;
+#[doc = include_str!("own_loop.md")]
+pub mod own_loop {}
 pub mod record;
 mod rounds;
 mod turn;

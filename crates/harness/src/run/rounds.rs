@@ -4,6 +4,7 @@
 
 use crate::phase::ERROR_ROUNDS;
 use crate::prompt;
+use traderharness_contract::parse::has_call_markup;
 use traderharness_replay::Message;
 
 /// Why a phase ended without a completion.
@@ -75,9 +76,4 @@ impl Rounds {
             (false, false, _) => Verdict::Say(prompt::NO_CALL_TURNS),
         }
     }
-}
-
-/// Whether words hold the markup of a call that was not read as one.
-fn has_call_markup(_words: &str) -> bool {
-    false
 }
