@@ -253,7 +253,7 @@ fn last_line(traceback: &str) -> Option<u32> {
 
 /// What a job came to, without anything that was measured.
 fn ended(ran: Ran, limits: &Limits, files: Vec<CodeFile>, aside: &mut Aside) -> CodeOutcome {
-    let Ran { ended, output: stdout, output_dropped: stdout_dropped, worker_exited, .. } = ran;
+    let Ran { ended, output: stdout, output_dropped: stdout_dropped, worker_exited, layers, .. } = ran;
     let memory = |traceback: String| {
         let message = format!("The limit is {} MB.", limits.memory_bytes >> 20);
         CodeOutcome::OutOf { what: "memory".to_owned(), message, traceback }
@@ -298,6 +298,11 @@ fn ended(ran: Ran, limits: &Limits, files: Vec<CodeFile>, aside: &mut Aside) -> 
         Ended::Worker(WorkerEnded::TimedOut { traceback }) => timed_out(EndedBy::Trace, traceback, stdout),
         Ended::Memory { traceback } | Ended::Worker(WorkerEnded::Memory { traceback }) => memory(traceback),
         Ended::OverQuota { bytes, files } => over_quota(bytes, files),
+        // It ended before it was confined, so before the code: that is none of the code's doing.
+        Ended::Died { what } if layers == Layers::default() => {
+            aside.note = Some(format!("the worker did not get ready: {what}"));
+            unavailable()
+        }
         Ended::Died { what } => CodeOutcome::Broke { message: what, stdout },
         Ended::Hostile { what } => {
             aside.note = Some(format!("the worker was killed for what it sent: {what}"));

@@ -113,7 +113,8 @@ impl Workspace {
             return Err(WorkspaceError::Lost { version: base });
         }
         self.clear(&[base, 0])?;
-        let path = self.root.join(STAGE);
+        // A worker does not start in our working folder.
+        let path = std::path::absolute(self.root.join(STAGE))?;
         match &from {
             Some(from) => tree::copy(from, &path, bounds)?,
             None => make(&path)?,

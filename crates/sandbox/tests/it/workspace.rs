@@ -55,6 +55,16 @@ fn files_stay_for_later_calls_and_only_changes_are_named() {
 }
 
 #[test]
+fn a_worker_is_told_a_path_that_means_the_same_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let up: std::path::PathBuf = std::env::current_dir().unwrap().components().skip(1).map(|_| "..").collect();
+    let relative = Workspace::new(up.join(folder.path().strip_prefix("/").unwrap()));
+    assert!(relative.root().is_relative());
+    let stage = relative.stage(1, 0, &BOUNDS).unwrap();
+    assert!(stage.path().is_absolute() && stage.path().is_dir());
+}
+
+#[test]
 fn a_call_that_is_not_committed_leaves_nothing() {
     let (_folder, workspace) = workspace();
     call(&workspace, 1, 0, |at| fs::write(at.join("a"), "1").unwrap());
@@ -156,9 +166,10 @@ fn folders_nested_without_end_neither_stay_nor_stop_the_next_call() {
     let stage = workspace.stage(1, 0, &BOUNDS).unwrap();
     // Deeper than a path can be long: made by walking down.
     let mut at = nix::dir::Dir::open(stage.path(), nix::fcntl::OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty()).unwrap();
-    for _ in 0..3_000 {
-        nix::sys::stat::mkdirat(&at, "ddd", nix::sys::stat::Mode::S_IRWXU).unwrap();
-        at = nix::dir::Dir::openat(&at, "ddd", nix::fcntl::OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty()).unwrap();
+    let name = "d".repeat(200);
+    for _ in 0..200 {
+        nix::sys::stat::mkdirat(&at, name.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        at = nix::dir::Dir::openat(&at, name.as_str(), nix::fcntl::OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty()).unwrap();
     }
     assert!(matches!(stage.commit(&BOUNDS), Err(WorkspaceError::OverQuota { .. })));
     assert!(!workspace.root().join("stage").exists());
