@@ -6,6 +6,7 @@ mod contracts;
 mod corrections;
 mod differential;
 mod fuzz;
+mod host_calls;
 mod llm_output;
 mod paths;
 mod poison;

@@ -213,6 +213,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "sessions of a process run on threads of their own")]
     fn sessions_that_ask_at_once_get_one_table() {
         let cache = SegmentCache::default();
         let made = std::sync::atomic::AtomicU32::new(0);
