@@ -4,6 +4,7 @@ decided by the kernel, whatever gets imported.
 
 import ast
 import builtins
+import sys
 
 _PROCESS = "processes and threads cannot be started here"
 _NETWORK = "there is no network here"
@@ -26,7 +27,7 @@ DISALLOWED = {
         _SOURCE,
     ),
     **dict.fromkeys(
-        "subprocess multiprocessing threading _thread concurrent asyncio pty _posixsubprocess sched queue joblib".split(), _PROCESS
+        "subprocess multiprocessing threading _thread concurrent asyncio pty _posixsubprocess joblib".split(), _PROCESS
     ),
     **dict.fromkeys(
         "socket _socket ssl _ssl http ftplib smtplib imaplib poplib nntplib telnetlib socketserver xmlrpc selectors select"
@@ -41,8 +42,6 @@ DISALLOWED = {
         _INSIDE,
     ),
 }
-# Queues without threads are only for threads; heapq and collections stay.
-del DISALLOWED["queue"], DISALLOWED["sched"]
 
 
 class Disallowed(ImportError):
@@ -69,6 +68,17 @@ def _check(name, line=None):
         raise Disallowed(*found, line)
 
 
+class Finder:
+    """Says the same where a library is about to load what could not work here, e.g. pandas asked for an address of the network."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        found = reason(name)
+        if found is not None and found[1] in (_PROCESS, _NETWORK, _NATIVE):
+            raise Disallowed(*found)
+        return None
+
+
 def _names(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
@@ -87,7 +97,8 @@ def compiled(source):
 
 
 def namespace():
-    """Builtins of the agent's code: Python's own, but imports by name at run time give the same message."""
+    """Builtins of the agent's code: Python's own, but imports at run time give the same message."""
+    sys.meta_path.insert(0, Finder)
     own = dict(builtins.__dict__)
     original = builtins.__import__
 

@@ -20,4 +20,6 @@ spec = spec_from_file_location("traderharness_worker", path)
 worker = module_from_spec(spec)
 sys.modules["traderharness_worker"] = worker
 spec.loader.exec_module(worker)
-worker.serve()
+serve = worker.serve
+del worker, spec, path, name, module_from_spec, spec_from_file_location
+serve()

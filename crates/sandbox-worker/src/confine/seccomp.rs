@@ -132,7 +132,7 @@ const FCNTL: &[i32] = &[
 ];
 
 /// Requests of ioctl that opening a file makes.
-const IOCTL: &[u64] = &[libc::FIOCLEX as u64, libc::FIONCLEX as u64, libc::TCGETS as u64, libc::TIOCGWINSZ as u64];
+const IOCTL: &[libc::Ioctl] = &[libc::FIOCLEX, libc::FIONCLEX, libc::TCGETS, libc::TIOCGWINSZ];
 
 /// Whether the kernel takes filters.
 pub(crate) fn available() -> bool {
@@ -150,7 +150,7 @@ fn build() -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_fcntl, any_of(1, FCNTL.iter().map(|command| *command as u64))?);
-    rules.insert(libc::SYS_ioctl, any_of(1, IOCTL.iter().copied())?);
+    rules.insert(libc::SYS_ioctl, any_of(1, IOCTL.iter().map(|request| u64::from(*request as u32)))?);
     // Only the job's socket brings anything in.
     rules.insert(libc::SYS_recvmsg, any_of(0, [SOCKET as u64])?);
     // Looking at limits, not setting them.

@@ -19,6 +19,7 @@ use traderharness_sandbox::{Ended, HostCalls, Interpreter, Job, Pool, Ran};
 const NOW: i64 = 946_690_200;
 
 /// The interpreter that `cargo xtask setup` made; without one the test has nothing to run.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn interpreter() -> Option<Interpreter> {
     match find(&Asked::default()) {
         Ok(found) => Some(found.interpreter),

@@ -81,7 +81,6 @@ fn check(pool: &Pool, code: &str, expected: Option<EndedBy>) {
     let started = Instant::now();
     let ran = run_in(pool, folder.path(), code, limits(DEADLINE), &mut NoCalls);
     let took = started.elapsed();
-    println!("{took:?} {code:?}: {:?}", ran.ended);
     assert!(ran.worker_exited, "{code}: {ran:?}");
     assert!(took < Duration::from_millis(DEADLINE + 1_500), "{code}: {took:?} {ran:?}");
     if let Some(expected) = expected {
