@@ -10,6 +10,7 @@
 //! | [`toolbox`] | the tools of a run with their compiled definitions |
 //! | [`session`] | [`Session`]: one agent, one account, one clock |
 //! | [`dispatch`] | the ten steps of a tool call |
+//! | [`context`] | what of a conversation the model still sees |
 //! | [`correction`] | corrected orders that may not change what they say |
 //! | [`phase`] | open failures, completion rules, what is offered at a decision point |
 //! | [`memory`] | what a session remembers: kept before a call is answered, shown when a day starts |
@@ -32,6 +33,7 @@ pub mod brief;
 pub mod cancel;
 pub mod card;
 pub mod client_fault;
+pub mod context;
 pub mod correction;
 pub mod dispatch;
 pub mod host_calls;
