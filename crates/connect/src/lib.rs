@@ -8,6 +8,8 @@
 //! | [`endpoint`] | where a model server is, its key, its limits |
 //! | [`http`] | the client over HTTP: sending, waiting, retrying |
 //! | [`openai`] | the chat completions format |
+//! | [`pipe`] | the client for people's own agents, over a pipe |
+//! | [`styled`] | models that write their calls as text |
 //! | [`wire`] | the seam for further formats |
 //! | [`plugin`] | plug-in tools: programs over pipes, MCP servers |
 //! | [`price`] | what tokens cost, exactly |
@@ -19,21 +21,25 @@
 pub mod endpoint;
 pub mod http;
 pub mod openai;
+pub mod pipe;
 pub mod plugin;
 pub mod price;
 pub mod progress;
 pub mod retry;
 pub mod secret;
 mod sse;
+pub mod styled;
 pub mod testing;
 pub mod wire;
 
 pub use endpoint::{Endpoint, Limits, SetupError};
 pub use http::HttpClient;
 pub use openai::ChatCompletions;
+pub use pipe::{PipeClient, PipeLimits};
 pub use progress::{Progress, Watcher};
 pub use retry::RetryPolicy;
 pub use secret::{Redactor, Secret};
+pub use styled::StyledClient;
 
 /// Asks servers that speak chat completions.
 pub type OpenAiClient = HttpClient<ChatCompletions>;

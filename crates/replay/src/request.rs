@@ -248,23 +248,6 @@ impl Response {
         let finish_reason = if message.tool_calls().is_empty() { "stop" } else { "tool_calls" };
         Self { message, finish_reason: finish_reason.to_owned(), usage: None, reasoning: None, tokens: None, served: Map::new() }
     }
-
-    /// Indexes of calls in [`Message::tool_calls`] that the model did not write to their end, because the answer was stopped (`length`,
-    /// `content_filter`) or its end is not known. They must never run: empty arguments of such a call do not mean "no arguments".
-    pub fn incomplete_calls(&self) -> Vec<usize> {
-        if matches!(self.finish_reason.as_str(), "stop" | "tool_calls" | "function_call") {
-            return Vec::new();
-        }
-        let calls = self.message.tool_calls();
-        let last = calls.len().saturating_sub(1);
-        let open = |(index, call): (usize, &ToolCall)| {
-            // A JSON object that is whole cannot be the beginning of a longer one.
-            let blank = call.arguments.trim().is_empty();
-            let whole = !blank && traderharness_contract::arguments::parse_arguments(&call.arguments).is_ok();
-            (!whole && (index == last || !blank)).then_some(index)
-        };
-        calls.iter().enumerate().filter_map(open).collect()
-    }
 }
 
 /// Tokens of one call.

@@ -3,6 +3,8 @@
 
 use super::Naming;
 use serde_json::{Map, Value, json};
+use traderharness_contract::arguments::parse_arguments;
+use traderharness_contract::parse::STREAM_CUT;
 use traderharness_harness::client_fault::ClientFault;
 use traderharness_replay::{Message, Response, TokenRecord, Usage};
 
@@ -54,6 +56,20 @@ impl Assembly {
             tokens: TokenRecord::default(),
             served: Map::new(),
             answered: false,
+        }
+    }
+
+    /// The server said that the answer is whole and not why it stopped. That is only believed of calls that are whole themselves: without
+    /// a reason, empty arguments may be the beginning of some.
+    pub(super) fn end_without_reason(&mut self) {
+        if self.finish_reason.is_none() {
+            let whole = |slot: &Slot| slot.arguments.trim_start().starts_with('{') && parse_arguments(&slot.arguments).is_ok();
+            let reason = match self.calls.as_slice() {
+                [] => "stop",
+                calls if calls.iter().all(whole) => "tool_calls",
+                _ => STREAM_CUT,
+            };
+            self.finish_reason = Some(reason.to_owned());
         }
     }
 

@@ -2,17 +2,18 @@
 //! only the two fields of streaming are added, and fields that mean nothing without tools are left out where there are none.
 
 mod assembly;
+mod naming;
 mod reader;
 pub(crate) mod refusal;
 
 use crate::wire::{AnswerReader, WireFormat};
 use assembly::Assembly;
+pub(crate) use naming::Naming;
 use reader::ChatReader;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 use traderharness_harness::client_fault::ClientFault;
 use traderharness_harness::model::Turn;
-use traderharness_replay::Request;
+use traderharness_replay::{Request, Response};
 
 /// Fields of a request that are not sampling parameters.
 const OWN_FIELDS: [&str; 5] = ["model", "messages", "tools", "stream", "stream_options"];
@@ -75,31 +76,21 @@ impl WireFormat for ChatCompletions {
     }
 
     fn reader(&self, request: &Request, turn: Turn) -> Box<dyn AnswerReader> {
-        let taken = request.messages.iter().flat_map(|message| message.tool_calls()).map(|call| call.id);
-        let naming = Naming { turn, taken: taken.filter(|id| !id.is_empty()).collect() };
-        Box::new(ChatReader::new(Assembly::new(naming, self.keep_reasoning)))
+        Box::new(ChatReader::new(Assembly::new(Naming::new(request, turn), self.keep_reasoning)))
     }
 }
 
-/// Gives calls ids of our own where the server gave none, or one that is already taken in the conversation. The ids follow from the
-/// place in the run, so that the same answers give the same conversation.
-#[derive(Debug, Clone)]
-struct Naming {
+/// The response for a message in one piece, with the ids of its calls settled.
+pub(crate) fn response_of(
+    message: &Value,
+    finish_reason: Option<&str>,
+    request: &Request,
     turn: Turn,
-    taken: BTreeSet<String>,
-}
-
-impl Naming {
-    /// The id of call number `index` of the answer.
-    fn name(&mut self, index: usize, given: Option<String>) -> String {
-        let given = given.filter(|id| !id.trim().is_empty() && !self.taken.contains(id));
-        let id = given.unwrap_or_else(|| {
-            let own = format!("{}-{}-{}", self.turn.point, self.turn.iteration + 1, index + 1);
-            let again = (2..).map(|n| format!("{own}-{n}"));
-            let mut free = std::iter::once(own.clone()).chain(again).filter(|id| !self.taken.contains(id));
-            free.next().unwrap_or(own)
-        });
-        self.taken.insert(id.clone());
-        id
-    }
+) -> Result<Response, ClientFault> {
+    let mut assembly = Assembly::new(Naming::new(request, turn), false);
+    assembly.take(&json!({ "choices": [{ "message": message, "finish_reason": finish_reason }] }))?;
+    let response = assembly.finish();
+    // Without a reason, it follows from the message.
+    let finish_reason = finish_reason.map_or_else(|| Response::new(response.message.clone()).finish_reason, str::to_owned);
+    Ok(Response { finish_reason, ..response })
 }

@@ -149,6 +149,7 @@ impl AnswerReader for ChatReader {
                     if !self.assembly.is_answered() {
                         return Err(ClientFault::Empty { what: "the stream ended without a choice".to_owned() });
                     }
+                    self.assembly.end_without_reason();
                     return Ok(self.assembly.finish());
                 }
                 if self.events == 0 && broken.is_none() {

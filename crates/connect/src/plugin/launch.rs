@@ -155,11 +155,16 @@ impl LastWords {
 
     /// The last line that says something, in a form that fits a sentence; empty when there is none.
     pub(crate) fn sentence(&self, launch: &Launch) -> String {
+        let line = self.line(launch);
+        if line.is_empty() { line } else { format!("; its last words were: {line}") }
+    }
+
+    /// The last line that says something, at most 200 characters; empty when there is none.
+    pub(crate) fn line(&self, launch: &Launch) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The whole tail is redacted first: a value may span lines.
         let text = launch.redact(&String::from_utf8_lossy(&kept));
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let line: String = line.trim().chars().take(200).collect();
-        if line.is_empty() { line } else { format!("; its last words were: {line}") }
+        line.trim().chars().take(200).collect()
     }
 }

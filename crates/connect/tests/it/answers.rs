@@ -1,8 +1,9 @@
 //! What comes back for the answers that servers give.
 
-use crate::ask::{ask, block, seen, stream, whole};
+use crate::ask::{ask, block, event, seen, stream, whole};
 use serde_json::{Value, json};
 use traderharness_connect::testing::Reply;
+use traderharness_contract::parse::{CallStyle, STREAM_CUT, parse_message};
 use traderharness_replay::Response;
 
 fn answer(reply: Reply) -> Response {
@@ -139,13 +140,26 @@ fn a_call_cut_by_the_length_limit_is_marked_at_every_place() {
     for end in 0..=arguments.len() {
         let message = json!({"role": "assistant", "tool_calls": [call("1", "a", "{}"), call("2", "b", &arguments[..end])]});
         let response = answer(Reply::json(&whole(&message, "length")));
-        let expected: &[usize] = if end == arguments.len() { &[] } else { &[1] };
-        assert_eq!(response.incomplete_calls(), expected, "cut after {end}");
+        let calls = parse_message(CallStyle::Openai, &response.message.0, &response.finish_reason, &[]).calls;
+        assert!(calls[1].incomplete, "cut after {end}");
+        assert!(!calls[1].is_readable() && !calls[0].incomplete);
         assert_eq!(response.message.tool_calls()[1].arguments, &arguments[..end], "nothing is completed");
     }
-    let open = json!({"role": "assistant", "tool_calls": [call("1", "a", "")]});
-    assert_eq!(answer(Reply::json(&whole(&open, "content_filter"))).incomplete_calls(), [0]);
-    assert_eq!(answer(Reply::json(&whole(&open, "tool_calls"))).incomplete_calls(), [0_usize; 0]);
+}
+
+// complaint JR-1
+#[test]
+fn a_stream_that_says_it_is_whole_and_not_why_is_believed_of_whole_calls_only() {
+    let check = |deltas: &[Value], reason: &str| {
+        let text: String = deltas.iter().map(|delta| event(&json!({"index": 0, "delta": delta}))).collect();
+        assert_eq!(answer(Reply::stream(text + "data: [DONE]\n\n")).finish_reason, reason);
+    };
+    let calls =
+        |arguments: &str| json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "n", "arguments": arguments}}]});
+    check(&[json!({"content": "a"})], "stop");
+    check(&[calls("{\"a\":1}")], "tool_calls");
+    check(&[calls("{\"a\":")], STREAM_CUT);
+    check(&[calls("")], STREAM_CUT);
 }
 
 // spec/seeds.md B12.4: the loop decides what an empty answer means.

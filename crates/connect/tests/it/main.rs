@@ -1,5 +1,6 @@
 //! Behaviour of what talks to other processes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests state what must hold")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 #![allow(missing_docs, reason = "tests are read, not used")]
 
 mod answers;
@@ -7,7 +8,10 @@ mod ask;
 mod failures;
 mod keys;
 mod pieces;
+mod pipe;
 mod plugin;
 mod plugin_mcp;
+mod scripted;
 mod sent;
+mod styled;
 mod waiting;
