@@ -5,4 +5,5 @@
 
 pub mod market;
 pub mod poison;
+pub mod sandbox;
 pub mod session;

@@ -247,7 +247,7 @@ fn failed(outcome: CodeOutcome, limits: &LimitsShown) -> ToolFailure {
         CodeOutcome::Finished { .. } => unavailable("The sandbox said nothing."),
         CodeOutcome::Disallowed { message, line } => ToolFailure::new(
             ErrorCode::SandboxDisallowedCode,
-            format!("The code asks for something the sandbox never allows{}; nothing of it was run.", place(line, None)),
+            format!("The code asks for something the sandbox never allows{}.", place(line, None)),
             "Leave out what `disallowed` names and send the rest again; the call was not counted.",
         )
         .with_own_words("disallowed", message)

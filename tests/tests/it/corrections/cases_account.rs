@@ -277,7 +277,32 @@ pub(crate) fn others() -> Vec<Case> {
             control(InvalidToolArguments, merged(args.clone(), json!({ "abandon_error_codes": ["oops"] })), Named)
                 .after(broken()),
         );
-        out.push(control(InvalidToolArguments, merged(args, json!({ "summary": " " })), Changed(json!({ "summary": "s" }))));
+        out.push(control(InvalidToolArguments, merged(args, json!({ "summary": " " })), Way::Changed(json!({ "summary": "s" }))));
     }
     out
+}
+
+/// Code that ends in each way, over a real sandbox.
+pub(crate) fn code() -> Vec<Case> {
+    let run = |code, source: &str, way| case("execute_code", code, json!({ "code": source }), way);
+    let other = || Way::Changed(json!({ "code": "result = 1" }));
+    let many = "for n in range(300):\n    with open(f'{n}', 'w') as file:\n        file.write('x')";
+    let fewer = "for n in range(10):\n    with open(f'{n}', 'w') as file:\n        file.write('x')";
+    vec![
+        run(SandboxDisallowedCode, "import subprocess", other()),
+        run(SandboxExecutionFailed, "raise ValueError('no bars')", other()),
+        run(SandboxExecutionFailed, "result = (", other()),
+        run(SandboxExecutionFailed, "result = object()", other()),
+        case(
+            "execute_code",
+            SandboxTimeout,
+            json!({ "code": "while True: pass", "timeout_seconds": 1 }),
+            Way::Changed(json!({ "code": "result = 1" })),
+        ),
+        run(SandboxMemoryExceeded, "x = bytearray(1 << 33)", other()),
+        run(SandboxWorkspaceExceeded, many, Way::Changed(json!({ "code": fewer }))),
+        run(SandboxDailyLimitReached, "result = 1", Way::Final)
+            .card(|c| c.sandbox_max_calls_per_day = 1)
+            .after(vec![Step::Call("execute_code", json!({ "code": "result = 1" }))]),
+    ]
 }
