@@ -5,6 +5,7 @@
 
 mod answers;
 mod ask;
+mod day;
 mod failures;
 mod keys;
 mod pieces;
