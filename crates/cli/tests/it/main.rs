@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod bad_input;
+mod code;
 mod command;
 mod demo;
 mod determinism;
