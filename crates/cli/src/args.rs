@@ -1,6 +1,7 @@
 //! Command line of `traderharness`.
 
 use crate::interpreter::InterpreterOptions;
+use crate::limits::LimitOptions;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -76,7 +77,7 @@ pub(crate) struct RunOptions {
     /// Keep cassette, trajectory and summary in this new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Go on with the killed run in the --record folder; give the other options as they were.
+    /// Go on with the killed or stopped run in the --record folder; give the other options as they were, limits as you like.
     #[arg(long, requires = "record")]
     pub(crate) resume: bool,
     /// Mandate of an order gate, YAML or JSON: every order goes through the gate (docs/gate.md).
@@ -102,6 +103,8 @@ pub(crate) struct RunOptions {
     pub(crate) strict_sandbox: bool,
     #[command(flatten)]
     pub(crate) interpreter: InterpreterOptions,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,

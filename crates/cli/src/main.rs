@@ -12,6 +12,7 @@ mod doctor;
 mod fault;
 mod gate;
 mod interpreter;
+mod limits;
 mod manifest;
 mod memory;
 mod replay;

@@ -217,6 +217,9 @@ pub(crate) fn summary_text(summary: &RunSummary, data_notes: &str) -> String {
         c.refused,
         c.environment
     );
+    if let Some(code) = summary.stop_code {
+        let _ = write!(text, "\nThe run stopped before its end: {code}.");
+    }
     text.push_str(data_notes);
     text
 }

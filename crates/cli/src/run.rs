@@ -7,9 +7,9 @@ use crate::manifest::{Manifest, Private, Window, hex, new_key, parse_key, window
 use crate::memory::MemoryFile;
 use crate::replay::player;
 use crate::report::{Printer, print, summary_text};
-use crate::{gate, source};
+use crate::{gate, limits, source};
 use serde_json::{Map, Value, json};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -77,10 +77,11 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
-    let summary = match &folder {
+    world.settings.set(options.limits.settings(&model, limits::on_signal()));
+    let played = match &folder {
         None => {
             world.gate.set(closed.map(gate::Closed::open).transpose()?);
-            world.play(Box::new(NoJournal), &mut { client }, &days, &model, observer)?
+            world.play(Box::new(NoJournal), &mut { client }, &days, &model, observer)
         }
         Some(folder) => {
             // Kept before the gate opens: a resumed run must know where the gate's records of this run begin.
@@ -96,11 +97,30 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
             let (journal, player, recorder) = folder.open(&meta)?;
             world.gate.set(closed.map(gate::Closed::open).transpose()?);
             let mut client = ResumingClient::new(player, client, recorder);
-            let summary = world.play_keeping(journal, memory, &mut client, &days, &model, observer)?;
+            let played = world.play_keeping(journal, memory, &mut client, &days, &model, observer);
+            // A run that stopped has a summary too, of what was done.
+            let summary = played.as_ref().ok().cloned().or_else(|| world.stopped.borrow().clone());
+            if let Some(summary) = &summary {
+                write_whole(&folder.summary(), pretty(&machine(summary, &world)).as_bytes(), false)?;
+            }
             // The cassette is finished last: a folder with a finished cassette is whole.
-            write_whole(&folder.summary(), pretty(&machine(&summary, &world)).as_bytes(), false)?;
-            client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
-            summary
+            if played.is_ok() {
+                client.into_recorder().finish().map_err(|e| Fault::new(Class::Environment, e))?;
+            }
+            played
+        }
+    };
+    let summary = match (played, world.stopped.take()) {
+        (Ok(summary), _) => summary,
+        (Err(fault), None) => return Err(fault),
+        (Err(fault), Some(summary)) => {
+            print(&if options.json { pretty(&machine(&summary, &world)) } else { summary_text(&summary, &world.data_notes()) });
+            return Err(match &folder {
+                Some(folder) if summary.status.can_go_on() => {
+                    fault.hint(format!("it is kept in `{}`; repeat the command with --resume to go on", folder.path.display()))
+                }
+                _ => fault,
+            });
         }
     };
     files.finish(world.files_version.get())?;
@@ -159,6 +179,10 @@ pub(crate) struct World {
     pub(crate) sandbox: Cell<Option<Sandbox>>,
     /// Version of the agent's files that the run ended with.
     files_version: Cell<u64>,
+    /// Limits of the run and who may end it.
+    settings: Cell<RunSettings>,
+    /// What was done of a run that stopped.
+    stopped: RefCell<Option<RunSummary>>,
 }
 
 impl World {
@@ -188,6 +212,8 @@ impl World {
             gate: Cell::new(None),
             sandbox: Cell::new(None),
             files_version: Cell::new(0),
+            settings: Cell::default(),
+            stopped: RefCell::default(),
         })
     }
 
@@ -294,13 +320,17 @@ impl World {
         if let Some(sandbox) = self.sandbox.take() {
             session = session.with_sandbox(sandbox);
         }
-        let settings = RunSettings { model: model.to_owned(), ..RunSettings::default() };
+        let settings = RunSettings { model: model.to_owned(), ..self.settings.take() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| Fault::new(Class::Environment, e))?;
-        let summary = runtime
-            .block_on(traderharness_harness::run::run(&mut session, client, days, &settings, observer))
-            .map_err(stopped)?;
+        let outcome = runtime.block_on(traderharness_harness::run::play(&mut session, client, days, &settings, observer));
         self.files_version.set(session.sandbox().map_or(0, Sandbox::version));
-        Ok(summary)
+        match outcome.stopped {
+            None => Ok(outcome.summary),
+            Some(error) => {
+                self.stopped.replace(Some(outcome.summary));
+                Err(stopped(error))
+            }
+        }
     }
 }
 

@@ -72,7 +72,10 @@ fn a_run_that_stops_keeps_a_valid_trajectory_and_no_finished_cassette() {
     assert!(!record.join("cassette.jsonl").exists());
     let recovered = traderharness_replay::trajectory::read(record.join("trajectory.jsonl")).unwrap();
     assert!(recovered.cut.is_none());
-    assert!(
-        matches!(recovered.entries.last().map(|e| &e.record), Some(traderharness_replay::Record::Error { code, .. }) if code == "model_failed")
-    );
+    let kept: Vec<&traderharness_replay::Record> = recovered.entries.iter().map(|e| &e.record).collect();
+    let [.., traderharness_replay::Record::Error { code, .. }, traderharness_replay::Record::RunEnd { status, .. }] = kept[..]
+    else {
+        panic!("{:?}", kept.last())
+    };
+    assert_eq!((code.as_str(), status.as_str()), ("model_failed", "failed"));
 }

@@ -6,11 +6,20 @@ use std::path::{Path, PathBuf};
 
 const FILES: [&str; 4] = ["cassette.jsonl", "trajectory.jsonl", "summary.json", "private/memory.jsonl"];
 
-/// Trades on most days, so that a second order would show.
+/// Trades on most days, so that a second order would show; conditions, memory, and agent code where it can run.
 fn script(folder: &Path) -> PathBuf {
+    let code = if crate::sandbox::is_set_up() { ", {tool: execute_code, args: {code: CODE}}" } else { "" };
+    let code = code.replace(
+        "CODE",
+        r#""n = len(os.listdir('.')) if (os := __import__('os')) else 0\nopen('notes.txt', 'a').write('x')\nresult = n""#,
+    );
     let day = r#"  - pre_market:
-      - calls: [{tool: get_portfolio, args: {}}, {tool: get_kline, args: {stock_code: $000338}}]
-      - calls: [{tool: complete_phase, args: {decision: ready, summary: look}}]
+      - calls: [{tool: get_portfolio, args: {}}, {tool: get_kline, args: {stock_code: $000338}}EXECUTE]
+      - calls:
+          - {tool: remember, args: {content: "Day NUMBER was looked at.", memory_type: lesson, tags: [dayNUMBER]}}
+          - tool: manage_conditional_order
+            args: {operation: create, action: sell, stock_code: $000338, quantity: 100, comparator: price_lte, trigger_price: 0.01, reasoning: test, expires_in_trading_days: 2}
+      - calls: [{tool: complete_phase, args: {decision: ready, summary: look, abandon_error_codes: [position_not_held, conditional_order_state_conflict]}}]
     open_1:
       - calls: [{tool: place_order, args: {action: ACTION, stock_code: $000338, quantity: QUANTITY, reasoning: test}}]
       - calls: [{tool: complete_phase, args: {decision: monitor, summary: done, abandon_error_codes: [position_weight_limit, insufficient_cash]}}]
@@ -18,7 +27,8 @@ fn script(folder: &Path) -> PathBuf {
     let mut body = String::from("schema: 1\ndays:\n");
     for n in 0..40 {
         let (action, quantity) = if n % 2 == 0 { ("buy", "1000") } else { ("sell", "0") };
-        body.push_str(&day.replace("ACTION", action).replace("QUANTITY", quantity));
+        let day = day.replace("ACTION", action).replace("QUANTITY", quantity).replace("NUMBER", &n.to_string());
+        body.push_str(&day.replace("EXECUTE", &code));
     }
     let path = folder.join("script.yaml");
     std::fs::write(&path, body).unwrap();
@@ -35,7 +45,7 @@ fn args<'a>(script: &'a Path, record: &'a Path, key: &'a Path) -> Vec<&'a str> {
         "--start",
         "2019-11-05",
         "--end",
-        "2019-12-10",
+        "2019-11-11",
         "--record",
         text(record),
         "--json",
@@ -46,6 +56,30 @@ fn bytes(record: &Path) -> Vec<Vec<u8>> {
     FILES.iter().map(|file| std::fs::read(record.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))).collect()
 }
 
+/// Numbers that look random and are the same in every run of the tests.
+struct Dice(u64);
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Starts or goes on with a run and kills it when its trajectory has a length. False when it came to its end first.
+fn killed(line: &[&str], record: &Path, until: u64) -> bool {
+    let quiet = || std::process::Stdio::null();
+    let mut child = command(line).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    let written = || std::fs::metadata(record.join("trajectory.jsonl")).map_or(0, |m| m.len());
+    while written() < until && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    // SIGKILL: nothing of the process runs any more.
+    let early = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    early && !record.join("cassette.jsonl").exists()
+}
+
 #[test]
 fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,37 +88,34 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let made = ran(command(&args(&script, &whole, &key)).output().unwrap());
     assert_eq!(made.code, 0, "{}", made.err);
     let expected = bytes(&whole);
-    let fills = String::from_utf8_lossy(&expected[1]).matches("\"type\":\"fill\"").count();
-    assert!(fills > 15, "{fills} fills");
+    let count = |what: &str| String::from_utf8_lossy(&expected[1]).matches(what).count();
+    assert!(count("\"type\":\"fill\"") > 3, "{} fills", count("\"type\":\"fill\""));
+    assert!(count("\"tool\":\"remember\",\"success\":true") > 3 && count("cond-0001") > 0);
 
-    let rounds: u32 = if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 100 } else { 3 };
-    let mut interrupted = 0;
-    for round in 0..rounds {
+    let wanted = if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 200 } else { 25 };
+    let length = expected[1].len() as u64;
+    let mut dice = Dice(20_191_105);
+    let (mut kills, mut round) = (0, 0);
+    while kills < wanted {
+        round += 1;
+        assert!(round <= wanted, "only {kills} kills hit a run before its end");
+        // One run is killed at many places, each further than the one before.
         let record = folder.path().join(format!("killed-{round}"));
-        let mut resume = false;
-        // Kill each run twice, when its trajectory has reached a length, then let it end.
-        for cut in [2 * round + 1, 2 * round + 2] {
+        let mut places: Vec<u64> = (0..13).map(|_| dice.below(length)).collect();
+        places.sort_unstable();
+        for until in places {
             let mut line = args(&script, &record, &key);
-            if resume {
+            if record.is_dir() {
                 line.push("--resume");
             }
-            let mut child =
-                command(&line).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-            let until = expected[1].len() as u64 * u64::from(cut) / u64::from(2 * rounds + 1);
-            let written = || std::fs::metadata(record.join("trajectory.jsonl")).map_or(0, |m| m.len());
-            while written() < until && child.try_wait().unwrap().is_none() {
-                std::thread::yield_now();
+            if !killed(&line, &record, until) {
+                break;
             }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            resume = record.is_dir();
+            kills += 1;
         }
         if !record.join("cassette.jsonl").exists() {
-            interrupted += 1;
             let mut line = args(&script, &record, &key);
-            if resume {
-                line.push("--resume");
-            }
+            line.push("--resume");
             let ended = ran(command(&line).output().unwrap());
             assert_eq!(ended.code, 0, "round {round}: {}", ended.err);
         }
@@ -92,7 +123,78 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
             assert!(got == wanted, "round {round}: {file} differs from the uninterrupted run");
         }
     }
-    assert!(interrupted * 2 >= rounds, "only {interrupted} of {rounds} runs were cut before their end");
+}
+
+/// A trajectory without what says that the run stopped, and without the numbers of its lines, which count those too.
+fn of_the_run(trajectory: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(trajectory.to_vec()).unwrap();
+    let stops = |line: &&str| {
+        let ended = line.contains("\"type\":\"run_end\"") && !line.contains("\"status\":\"completed\"");
+        !(line.contains("\"type\":\"error\"") || ended)
+    };
+    text.lines().filter(stops).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
+}
+
+// engine E10.11: a limit stops the run with its name and a summary; a larger one goes on
+#[test]
+fn a_run_that_used_up_a_budget_goes_on_under_a_larger_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let (whole, record) = (folder.path().join("whole"), folder.path().join("stopped"));
+    let go = |record: &Path, more: &[&str]| {
+        let mut line = args(&script, record, &key);
+        line.extend_from_slice(more);
+        ran(command(&line).output().unwrap())
+    };
+    assert_eq!(go(&whole, &[]).code, 0);
+    let stopped = go(&record, &["--max-requests", "9"]);
+    assert_eq!(stopped.code, 4, "{}", stopped.err);
+    assert!(stopped.err.contains("budget of 9 requests") && stopped.err.contains("--resume"), "{}", stopped.err);
+    let summary: serde_json::Value = serde_json::from_str(&stopped.out).unwrap();
+    assert_eq!((&summary["summary"]["status"], &summary["summary"]["requests"]), (&"budget_exhausted".into(), &9.into()));
+    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(record.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(kept, summary);
+    assert_eq!(go(&record, &["--resume", "--max-calls", "15"]).code, 4);
+    let ended = go(&record, &["--resume", "--max-requests", "900", "--max-seconds", "900", "--max-tokens", "900000000"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let (got, expected) = (bytes(&record), bytes(&whole));
+    for (n, file) in FILES.iter().enumerate().filter(|(n, _)| *n != 1) {
+        assert!(got[n] == expected[n], "{file} differs from the uninterrupted run");
+    }
+    assert_eq!(of_the_run(&got[1]), of_the_run(&expected[1]));
+    // The stops are part of the record, and of no replay.
+    assert!(String::from_utf8_lossy(&got[1]).contains("budget_exhausted"));
+    let replayed = ran(command(&["replay", text(&record)]).output().unwrap());
+    assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
+}
+
+// engine E10.9: Ctrl-C ends a run at its next step, and the run goes on
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_so_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let (whole, record) = (folder.path().join("whole"), folder.path().join("stopped"));
+    assert_eq!(ran(command(&args(&script, &whole, &key)).output().unwrap()).code, 0);
+    let pipe = std::process::Stdio::piped;
+    let child = command(&args(&script, &record, &key)).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    let written = || std::fs::metadata(record.join("trajectory.jsonl")).map_or(0, |m| m.len());
+    while written() == 0 {
+        std::thread::yield_now();
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let stopped = ran(child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, 4, "{}", stopped.err);
+    assert!(stopped.err.contains("Stopping at the next step") && stopped.err.contains("cancelled"), "{}", stopped.err);
+    assert!(stopped.out.contains("\"status\": \"cancelled\""), "{}", stopped.out);
+    let mut line = args(&script, &record, &key);
+    line.push("--resume");
+    let ended = ran(command(&line).output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let (got, expected) = (bytes(&record), bytes(&whole));
+    assert!(got[0] == expected[0], "another recording");
+    assert_eq!(of_the_run(&got[1]), of_the_run(&expected[1]));
 }
 
 /// The folder of a run that was killed when its trajectory had `kept` bytes: what the answers up to there had written, and no more.

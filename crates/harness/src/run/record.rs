@@ -97,6 +97,11 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// Whether the run stopped where it may go on when it is resumed.
+    pub const fn can_go_on(self) -> bool {
+        !matches!(self, Self::Completed | Self::Aborted)
+    }
+
     /// Wire name, as it stands in the `run_end` record.
     pub const fn as_str(self) -> &'static str {
         match self {
