@@ -1,6 +1,6 @@
 //! The same through the whole way: code in a worker calls every method, and what it hands back is what the host gave.
 
-use crate::host_calls::{Bench, Table, days, everything};
+use crate::code_bench::{Bench, Table, days, everything};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -139,7 +139,7 @@ result = [told(call) for call in (
 )]
 "#;
     let tools = ["execute_code", "get_kline", "get_sector_summary", "screen_stocks"];
-    let mut bench = Bench::small(crate::host_calls::card(&tools), true, DecisionPoint::Open1);
+    let mut bench = Bench::small(crate::code_bench::card(&tools), true, DecisionPoint::Open1);
     let got = run(pool, &mut bench, code);
     let expected = [
         ("ValueError", "between 1 and 120"),
