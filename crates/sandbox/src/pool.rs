@@ -50,6 +50,9 @@ pub enum PoolError {
     },
 }
 
+/// Why an interpreter is refused whose clock follows the machine's.
+const CLOCK: &str =
+    "its clock cannot be frozen: the worker module cannot be loaded ahead of its C library; use another build of Python";
 /// Longest pause between two attempts to start an interpreter that does not start.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -134,7 +137,11 @@ impl Pool {
         {
             return Err(PoolError::NotStarted { what: what.clone() });
         }
-        match Template::start(&self.interpreter) {
+        let started = Template::start(&self.interpreter).and_then(|template| {
+            // What the code prints would depend on when it runs.
+            if template.found().frozen_clock { Ok(template) } else { Err(CLOCK.to_owned()) }
+        });
+        match started {
             Ok(template) => {
                 let template = Arc::new(template);
                 *slot = Slot { template: Some(Arc::clone(&template)), failures: 0, failed: None };

@@ -60,12 +60,15 @@ enum Stop {
 pub(crate) fn supervise(template: &Template, job: &Job<'_>, calls: &mut dyn HostCalls) -> Result<Attempt, PoolError> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let not_forked = |what: String| PoolError::NotForked { what };
+    let shown = job.workspace.display();
+    let workspace = job.workspace.canonicalize().map_err(|error| not_forked(format!("workspace {shown}: {error}")))?;
+    let workspace = workspace.to_str().ok_or_else(|| not_forked(format!("workspace {shown}: its path is not UTF-8")))?;
     let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)
         .map_err(|error| not_forked(format!("no socket: {error}")))?;
     let Some(forked) = template.fork(theirs.as_fd()).map_err(not_forked)? else { return Ok(Attempt::TemplateGone) };
     drop(theirs);
     let mut talk = Talk::new(Channel::new(ours), job);
-    let stop = talk.until_the_end(calls);
+    let stop = talk.until_the_end(workspace, calls);
     let end = see_it_gone(template, &forked, &stop);
     template.forget(forked.job);
     let neutral = Neutral::new(job.workspace, &template.found().folders);
@@ -172,17 +175,17 @@ impl<'a> Talk<'a> {
     }
 
     /// Speaks with the worker until there is no more to say.
-    fn until_the_end(&mut self, calls: &mut dyn HostCalls) -> Stop {
-        let stop = self.listen(calls);
+    fn until_the_end(&mut self, workspace: &str, calls: &mut dyn HostCalls) -> Stop {
+        let stop = self.listen(workspace, calls);
         self.ended = Some(self.spent());
         stop
     }
 
-    fn listen(&mut self, calls: &mut dyn HostCalls) -> Stop {
+    fn listen(&mut self, workspace: &str, calls: &mut dyn HostCalls) -> Stop {
         let run = ToWorker::Run {
             code: self.job.code.to_owned(),
             limits: self.job.limits,
-            workspace: self.job.workspace.to_string_lossy().into_owned(),
+            workspace: workspace.to_owned(),
             frozen: self.job.frozen.clone(),
             strict: self.job.strict,
         };

@@ -4,7 +4,7 @@ use super::{limits, pool, raised, run, run_in, value};
 use serde_json::json;
 use traderharness_sandbox::host::NoCalls;
 use traderharness_sandbox::protocol::{Limits, WorkerEnded};
-use traderharness_sandbox::{Ended, Interpreter, Pool, PoolError, probe};
+use traderharness_sandbox::{Ended, Interpreter, Job, Pool, PoolError, probe};
 
 #[test]
 fn ordinary_code_works_as_in_any_python() {
@@ -204,6 +204,10 @@ fn the_probe_tells_what_is_there() {
     let broken = Interpreter { worker: "/bin/true".into(), ..interpreter.clone() };
     let PoolError::NotStarted { what } = probe(&broken).unwrap_err() else { panic!() };
     assert!(!what.is_empty());
+    // A workspace that is not there is the caller's mistake, told before anything runs.
+    let pool = Pool::new(interpreter.clone(), 1);
+    let job = Job { code: "1", limits: limits(100), workspace: "/no/workspace".as_ref(), frozen: super::frozen(), strict: true };
+    assert!(pool.run(&job, &mut NoCalls).unwrap_err().to_string().contains("workspace /no/workspace: "));
     // A start that failed is not tried again at once.
     let pool = Pool::new(Interpreter { python: "/no/python".into(), ..interpreter }, 1);
     assert!(pool.warm().is_err() && pool.warm().unwrap_err().to_string().contains("/no/python"));
