@@ -5,6 +5,7 @@ use crate::endpoint::SetupError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use traderharness_harness::run::Prices;
 use traderharness_replay::Usage;
 
 /// Digits behind the point of an amount: prices have six, and they are for a million tokens.
@@ -33,22 +34,11 @@ pub struct PriceText {
     pub cached_input: Option<String>,
 }
 
-/// Prices of one model in 1e-6 of the currency per million tokens, which is 1e-12 per token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Price {
-    /// Tokens of requests.
-    pub input_micros: u64,
-    /// Tokens of answers.
-    pub output_micros: u64,
-    /// Cached tokens of requests.
-    pub cached_input_micros: Option<u64>,
-}
-
 /// Prices that were read and are right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceTable {
     currency: String,
-    models: BTreeMap<String, Price>,
+    models: BTreeMap<String, Prices>,
 }
 
 impl PriceTable {
@@ -62,7 +52,7 @@ impl PriceTable {
             let read = |field: &str, text: &str| {
                 micros(text).ok_or_else(|| SetupError::Price { what: format!("{model} ({field})"), text: text.to_owned() })
             };
-            let price = Price {
+            let price = Prices {
                 input_micros: read("input", &text.input)?,
                 output_micros: read("output", &text.output)?,
                 cached_input_micros: text.cached_input.as_deref().map(|text| read("cached_input", text)).transpose()?,
@@ -77,9 +67,9 @@ impl PriceTable {
         &self.currency
     }
 
-    /// Prices of a model; `None` when the table has none that fits.
-    pub fn price(&self, model: &str) -> Option<Price> {
-        let begins = |(name, price): (&String, &Price)| {
+    /// Prices of a model, for the budget of a run too; `None` when the table has none that fits.
+    pub fn price(&self, model: &str) -> Option<Prices> {
+        let begins = |(name, price): (&String, &Prices)| {
             let start = name.strip_suffix('*')?;
             model.starts_with(start).then_some((start.len(), *price))
         };
@@ -87,19 +77,6 @@ impl PriceTable {
             .get(model)
             .copied()
             .or_else(|| Some(self.models.iter().filter_map(begins).max_by_key(|(length, _)| *length)?.1))
-    }
-}
-
-impl Price {
-    /// Cost of one exchange. Cached tokens are part of the request's.
-    pub fn cost(&self, usage: &Usage) -> Amount {
-        let cached = usage.cached_tokens().unwrap_or(0).min(usage.input_tokens);
-        let wide = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        Amount(
-            wide(usage.input_tokens - cached, self.input_micros)
-                + wide(cached, self.cached_input_micros.unwrap_or(self.input_micros))
-                + wide(usage.output_tokens, self.output_micros),
-        )
     }
 }
 
@@ -171,7 +148,7 @@ impl CostTotal {
             total.cached_tokens = total.cached_tokens.saturating_add(usage.cached_tokens().unwrap_or(0));
             total.reasoning_tokens = total.reasoning_tokens.saturating_add(usage.reasoning_tokens().unwrap_or(0));
             if let Some(price) = price {
-                sum.0 = sum.0.saturating_add(price.cost(usage).0);
+                sum.0 = sum.0.saturating_add(price.cost(usage));
             }
         }
         total.cost_reason = match (prices, price) {
@@ -237,10 +214,10 @@ mod tests {
     #[test]
     fn amounts_are_exact_to_the_last_place() {
         let table = table();
-        assert_eq!(table.price("large").unwrap().cost(&usage(1_000_001, 1, 3)).to_string(), "2.500030000001");
+        assert_eq!(Amount(table.price("large").unwrap().cost(&usage(1_000_001, 1, 3))).to_string(), "2.500030000001");
         // Ten million small amounts that no binary fraction holds.
         let one = table.price("small-1").unwrap().cost(&usage(1, 0, 1));
-        assert_eq!(Amount(one.0 * 10_000_000).to_string(), "3");
+        assert_eq!(Amount(one * 10_000_000).to_string(), "3");
         assert_eq!(Amount(1).micros(), 1);
         assert_eq!(Amount(0).to_string(), "0");
     }

@@ -4,7 +4,7 @@
 use super::Naming;
 use serde_json::{Map, Value, json};
 use traderharness_contract::arguments::parse_arguments;
-use traderharness_contract::parse::STREAM_CUT;
+use traderharness_contract::parse::{STREAM_CUT, is_cut};
 use traderharness_harness::client_fault::ClientFault;
 use traderharness_replay::{Message, Response, TokenRecord, Usage};
 
@@ -215,11 +215,16 @@ impl Assembly {
         if self.calls.iter().all(|slot| slot.index.is_some()) {
             self.calls.sort_by_key(|slot| slot.index);
         }
+        // No text is no proof that there are no arguments: what stands there instead is the beginning of an object, which no gate takes.
+        let cut = self.finish_reason.as_deref().is_some_and(is_cut);
         let calls: Vec<Value> = self
             .calls
             .into_iter()
             .enumerate()
-            .map(|(at, slot)| {
+            .map(|(at, mut slot)| {
+                if cut && slot.arguments.trim().is_empty() {
+                    slot.arguments = "{".to_owned();
+                }
                 let mut call = Map::new();
                 call.insert("id".to_owned(), self.naming.name(at, slot.id).into());
                 call.insert("type".to_owned(), "function".into());
