@@ -91,6 +91,9 @@ pub struct Card {
     pub max_active_memories: u32,
     /// New memory records per day; 0 = no limit.
     pub max_daily_memories: u32,
+    /// Estimated tokens of conversation that a request shows before older messages are replaced by notes of the model; 0 = no limit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub context_tokens: u32,
     /// Fee schedule.
     pub fees: CardFees,
     /// Share of a bar's volume that may fill, percent, at most two decimals; 0 = off.
@@ -131,12 +134,19 @@ impl Default for Card {
             watchlist_ttl_days: 0,
             max_active_memories: 0,
             max_daily_memories: 0,
+            context_tokens: 0,
             fees: CardFees::Dated,
             participation_pct: 0.0,
             one_fill_per_day: true,
             forbid_st: true,
         }
     }
+}
+
+/// A limit that is off stands in no recording, as in those made before there was one.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(limit: &u32) -> bool {
+    *limit == 0
 }
 
 /// A card that cannot be used.

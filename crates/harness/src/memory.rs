@@ -36,6 +36,22 @@ impl Session {
         self.keep_memory()
     }
 
+    /// Plans and active conditions as the agent may see them, compact JSON: what stays word for word when a context is compacted. The
+    /// words of a plan are the agent's own and are never rewritten; its day is shown as the mask shows it.
+    pub fn hard_state_text(&self) -> String {
+        let view = self.view();
+        let content = hard_state(&self.account, &view);
+        let Ok(mut state) = serde_json::from_str::<serde_json::Value>(&content) else { return content };
+        for held in self.account.ledger().positions() {
+            let Some(plan) = self.account.plan(held.code) else { continue };
+            let code = view.find(held.code).map_or("", |sec| self.mask().code(sec));
+            if let Some(shown) = state.get_mut("position_plans").and_then(|plans| plans.get_mut(code)) {
+                shown["entry_date"] = self.mask().day(plan.entry_day, self.clock.day).into();
+            }
+        }
+        state.to_string()
+    }
+
     /// Closes the trading day: its summary becomes a journal, the hard state a record. Closing a closed day changes nothing; starting
     /// the next day closes the one before with what `finish_day` said.
     ///

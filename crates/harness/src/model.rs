@@ -62,6 +62,10 @@ impl ScriptedClient {
 #[async_trait]
 impl ModelClient for ScriptedClient {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        // Without a tool on offer the model is asked for notes on the conversation, which no script foresees.
+        if request.tools.is_empty() {
+            return Ok(Response::new(Message::assistant("A scripted run takes no notes.", &[])));
+        }
         // Ids are unique in the conversation, which is one day.
         let id = |n: usize| format!("{}-{}-{}", turn.point, turn.iteration + 1, n + 1);
         if let Some(scripted) = self.script.turn(turn.day_index, turn.point, turn.iteration as usize) {

@@ -291,6 +291,11 @@ impl Context {
         view
     }
 
+    /// What stands in for the messages that left the view; `None` before the first compaction of a conversation.
+    pub fn handoff(&self) -> Option<&str> {
+        self.compacted.as_ref().and_then(|compacted| compacted.message.content())
+    }
+
     /// Whether the view is larger than the threshold, so that [`Context::compact`] should be called before the next request.
     pub fn is_due(&self, messages: &[Message]) -> bool {
         self.policy.threshold > 0 && estimate(&self.view(messages)) > self.policy.threshold

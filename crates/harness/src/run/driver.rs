@@ -5,6 +5,7 @@ use super::budget::{BudgetKind, Used};
 use super::record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
 use super::rounds::{Ended, Rounds, Verdict};
 use super::{Observer, RunError, RunSettings};
+use crate::context::{Context, ContextPolicy};
 use crate::model::ModelClient;
 use crate::phase::{self, FINISH_ATTEMPTS};
 use crate::{Session, brief, prompt};
@@ -33,6 +34,10 @@ pub(super) struct Loop<'a> {
     pub(super) iteration: u32,
     /// How far the calls of the current assistant message came.
     pub(super) progress: super::turn::Progress,
+    /// What of the conversation a request shows.
+    pub(super) context: Context,
+    /// Whether a request may show less than the whole conversation.
+    pub(super) compacts: bool,
 }
 
 impl<'a> Loop<'a> {
@@ -42,7 +47,11 @@ impl<'a> Loop<'a> {
         settings: &'a RunSettings,
         observer: &'a mut dyn Observer,
     ) -> Self {
+        let of_the_card = || ContextPolicy { threshold: session.card().context_tokens.into(), ..ContextPolicy::default() };
+        let policy = settings.context.clone().unwrap_or_else(of_the_card);
         Self {
+            compacts: policy.threshold > 0,
+            context: Context::new(policy),
             session,
             client,
             settings,
@@ -102,6 +111,8 @@ impl<'a> Loop<'a> {
         }
         let morning = brief::morning(self.session, &events);
         self.open_point(morning)?;
+        // System prompt, memory and the morning's brief stay in every view.
+        self.context.start(self.messages.len());
         loop {
             let ended = self.decision_point().await?;
             self.close_point(ended)?;

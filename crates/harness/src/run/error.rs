@@ -60,6 +60,12 @@ pub enum RunError {
         /// Which.
         which: BudgetKind,
     },
+    /// The conversation could not be kept before a part of it left the view.
+    #[error("the conversation could not be kept before it was compacted: {fault}")]
+    Transcript {
+        /// Why.
+        fault: String,
+    },
     /// A tool ended the run (spec/seeds.md A4.7).
     #[error("`{tool}` ended the run: {reason}")]
     Aborted {
@@ -106,6 +112,7 @@ impl RunError {
             Self::Cancelled => "cancelled",
             Self::Budget(_) => "budget_exhausted",
             Self::BudgetUnmeasured { .. } => "budget_unmeasured",
+            Self::Transcript { .. } => "transcript_not_kept",
             Self::Aborted { .. } => "aborted",
         }
     }

@@ -9,6 +9,7 @@
 //! | `driver` | days and decision points |
 //! | `turn` | one request and the calls of its answer |
 //! | `rounds` | what a series of answers says about the agent: errors only, nothing at all, the same again |
+//! | `shrink` | compaction of what a request shows |
 //! | [`budget`] | limits of a run, tokens and cost |
 //! | [`error`] | what stops a run |
 //! | [`record`] | day records and the summary |
@@ -20,12 +21,14 @@ pub mod error;
 pub mod own_loop {}
 pub mod record;
 mod rounds;
+mod shrink;
 mod turn;
 
 pub use budget::{BudgetExhausted, BudgetKind, Budgets, Prices, Spending, Stopwatch};
 pub use error::RunError;
 pub use record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
 
+use crate::context::ContextPolicy;
 use crate::dispatch::CallReport;
 use crate::model::ModelClient;
 use crate::{CancelToken, Session};
@@ -53,6 +56,9 @@ pub struct RunSettings {
     pub stopwatch: Option<Arc<dyn Stopwatch>>,
     /// Ends the run when it is set.
     pub cancel: CancelToken,
+    /// When and how the conversation that a request shows is shrunk; as the card says when absent. Request bytes depend on it, so a
+    /// replay needs the same.
+    pub context: Option<ContextPolicy>,
 }
 
 /// Hears what happens, for a terminal or a log. Default methods do nothing.

@@ -25,15 +25,31 @@ impl Loop<'_> {
         if self.settings.cancel.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
     }
 
-    /// Asks the model with the conversation so far; `extra` is appended to the request only.
+    /// Asks the model with what it is shown of the conversation so far; `extra` is appended to the request only.
     pub(super) async fn ask(&mut self, tools: Vec<Value>, extra: Option<String>) -> Result<Response, RunError> {
+        if self.compacts && self.context.is_due(&self.messages) {
+            self.compact().await?;
+        }
+        let mut messages = if self.compacts { self.context.view(&self.messages) } else { self.messages.clone() };
+        messages.extend(extra.map(Message::user));
+        let response = self.exchange(messages, tools).await?;
+        self.iteration += 1;
+        self.observer.answer(self.session, &response);
+        self.messages.push(response.message.clone());
+        self.progress = Progress::default();
+        self.progress.not_run.extend(response.message.tool_calls().into_iter().map(|call| call.id));
+        self.check_cancelled()?;
+        Ok(response)
+    }
+
+    /// One request and its answer, recorded, within the budgets of the run.
+    pub(super) async fn exchange(&mut self, messages: Vec<Message>, tools: Vec<Value>) -> Result<Response, RunError> {
         self.check_cancelled()?;
         self.settings.budgets.before_request(&self.used, self.settings.stopwatch.as_deref())?;
         let mut request = Request::new(&self.settings.model, super::CONTRACT_VERSION);
         request.sampling = self.settings.sampling.clone();
         request.tools = tools;
-        request.messages = self.messages.clone();
-        request.messages.extend(extra.map(Message::user));
+        request.messages = messages;
         let turn = Turn { day_index: self.session.day_index(), point: self.session.clock().point, iteration: self.iteration };
         let step = self.used.requests;
         self.session.append(Record::ModelRequest {
@@ -45,18 +61,12 @@ impl Loop<'_> {
         let response = self.client.complete(&request, turn).await.map_err(|source| RunError::Model { step, source })?;
         self.used.requests += 1;
         self.requests += 1;
-        self.iteration += 1;
         self.session.append(Record::ModelResponse {
             scope: DEFAULT_SCOPE.to_owned(),
             step: step as usize,
             response: response.clone(),
         })?;
         self.used.spending.count(&request, &response, self.settings.prices.as_ref());
-        self.observer.answer(self.session, &response);
-        self.messages.push(response.message.clone());
-        self.progress = Progress::default();
-        self.progress.not_run.extend(response.message.tool_calls().into_iter().map(|call| call.id));
-        self.check_cancelled()?;
         Ok(response)
     }
 

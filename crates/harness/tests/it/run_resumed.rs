@@ -8,6 +8,7 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use traderharness_harness::context::ContextPolicy;
 use traderharness_harness::model::{ModelClient, ModelError, ScriptedClient, Turn};
 use traderharness_harness::resume::{ResumingClient, ResumingJournal};
 use traderharness_harness::run::{Budgets, Observer, RunSettings, RunStatus, play};
@@ -86,11 +87,12 @@ struct Bench {
     desk: Arc<Desk>,
     asked: Arc<AtomicU64>,
     script: Script,
+    context: Option<ContextPolicy>,
 }
 
 impl Bench {
-    fn new() -> Self {
-        Self { desk: Desk::new(number), asked: Arc::default(), script: script() }
+    fn new(context: Option<ContextPolicy>) -> Self {
+        Self { desk: Desk::new(number), asked: Arc::default(), script: script(), context }
     }
 
     /// Runs, or goes on with, the run of a folder. True when it came to its end; steps that were seen.
@@ -108,7 +110,13 @@ impl Bench {
         let store = store();
         let mut session = Setup { journal, ..with_desk(&self.desk) }.session(&store);
         let cancel = CancelToken::new();
-        let settings = RunSettings { model: "scripted".into(), budgets, cancel: cancel.clone(), ..RunSettings::default() };
+        let settings = RunSettings {
+            model: "scripted".into(),
+            budgets,
+            cancel: cancel.clone(),
+            context: self.context.clone(),
+            ..RunSettings::default()
+        };
         let counted = Counted(ScriptedClient::new(self.script.clone()), Arc::clone(&self.asked));
         let mut client = ResumingClient::new(player, counted, recorder);
         let mut observer = StopAfter { left: stop_after, cancel, seen: 0 };
@@ -150,28 +158,33 @@ struct Whole {
     steps: u64,
     requests: u64,
     outside: Vec<i64>,
+    context: Option<ContextPolicy>,
 }
 
 impl Whole {
     fn new() -> Self {
+        Self::under(None)
+    }
+
+    fn under(context: Option<ContextPolicy>) -> Self {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("whole");
         std::fs::create_dir(&folder).unwrap();
-        let bench = Bench::new();
+        let bench = Bench::new(context.clone());
         let (done, steps) = bench.go(&folder, Budgets::default(), u64::MAX);
         assert!(done);
         let records = records(&folder);
         assert_eq!(records.iter().filter(|r| matches!(r, Record::Fill { .. })).count(), 3);
         let (requests, outside) = (bench.asked.load(Ordering::SeqCst), bench.desk.asked());
         assert_eq!(outside, [1, 2, 3, 4]);
-        Self { records, cassette: cassette(&folder), steps, requests, outside, place }
+        Self { records, cassette: cassette(&folder), steps, requests, outside, context, place }
     }
 
     /// A run that is stopped so, one stop after the other, and then goes on to its end.
     fn check(&self, name: &str, stops: &[(Budgets, u64)]) {
         let folder = self.place.path().join(name);
         std::fs::create_dir(&folder).unwrap();
-        let bench = Bench::new();
+        let bench = Bench::new(self.context.clone());
         for (budgets, stop_after) in stops {
             assert!(!bench.go(&folder, budgets.clone(), *stop_after).0, "{name} was not stopped");
         }
@@ -208,5 +221,17 @@ fn a_run_that_used_up_a_budget_goes_on_under_a_larger_one_to_the_same_end() {
         // Stopped twice, then a third time by somebody.
         let calls = |n: u64| (Budgets { max_calls: Some(n), ..Budgets::default() }, u64::MAX);
         whole.check(&format!("calls-{n}"), &[calls(n), calls(n + 2), (Budgets::default(), whole.steps - 2)]);
+    }
+}
+
+// engine E10.10: requests for notes are requests of the run, in its order
+#[test]
+fn a_run_whose_conversation_is_compacted_goes_on_to_the_same_end() {
+    let policy = ContextPolicy { threshold: 1_800, micro_percent: 0, collapse_percent: 0, ..ContextPolicy::default() };
+    let (plain, whole) = (Whole::new(), Whole::under(Some(policy)));
+    let notes = whole.requests - plain.requests;
+    assert!(notes > 1, "{notes} requests for notes");
+    for n in (0..whole.requests).step_by(2) {
+        whole.check(&format!("requests-{n}"), &[(Budgets { max_requests: Some(n), ..Budgets::default() }, u64::MAX)]);
     }
 }
