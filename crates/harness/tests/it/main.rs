@@ -6,6 +6,7 @@ mod baselines;
 mod budget;
 mod cancel;
 mod cards;
+mod code_bench;
 mod context;
 mod corrections;
 mod dispatch;
