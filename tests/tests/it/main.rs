@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a wrong fixture must stop its test at once")]
 
 mod battery;
+mod code_peer;
 mod code_poison;
 mod contracts;
 mod corrections;
