@@ -1,53 +1,26 @@
 //! [`Session`]: one agent, one account, one clock. `Send`, cheap to create, many per process over one shared store.
 
+mod error;
+mod journal;
+
+pub use error::{Committed, SessionError};
+pub use journal::{Journal, NoJournal};
+
 use crate::correction::Corrections;
 use crate::dispatch::{OncePerRun, Remembered};
 use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
 use crate::sandbox::{Aside, Sandbox};
 use crate::toolbox::BoundTool;
-use crate::{CancelToken, Card, CardError, Toolbox};
+use crate::{CancelToken, Card, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Store, View};
-use traderharness_replay::{Record, RecordingError, Trajectory};
-use traderharness_sandbox::WorkspaceError;
+use traderharness_replay::Record;
 use traderharness_tools_exec::conditional::{self, ConditionOutcome, ConditionalOrder};
 use traderharness_tools_exec::corporate::CorporateAction;
-use traderharness_tools_exec::ledger::LedgerError;
 use traderharness_tools_exec::memory::{MemorySink, NoSink};
 use traderharness_tools_exec::{Account, CardLimits, OrderGate};
 use traderharness_tools_market::MarketState;
-
-/// Receives the records of a session in order, before anybody is answered. A record that cannot be kept stops the session.
-pub trait Journal: Send {
-    /// Keeps one record.
-    ///
-    /// # Errors
-    /// When the record is not safely kept.
-    fn append(&mut self, record: Record) -> Result<(), RecordingError>;
-
-    /// What answered this call from outside the process when the run was recorded; `None` when there is no recording of it, so that
-    /// the outside has to be asked.
-    fn kept_external(&mut self, _call_id: &str, _tool: &str) -> Option<Value> {
-        None
-    }
-}
-
-/// Keeps nothing: for benches and for hosts that record elsewhere.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoJournal;
-
-impl Journal for NoJournal {
-    fn append(&mut self, _: Record) -> Result<(), RecordingError> {
-        Ok(())
-    }
-}
-
-impl Journal for Trajectory {
-    fn append(&mut self, record: Record) -> Result<(), RecordingError> {
-        Self::append(self, record).map(|_| ())
-    }
-}
 
 /// What a session is made of.
 #[derive(Debug, Clone)]
@@ -62,101 +35,6 @@ pub struct SessionConfig {
     pub toolbox: Arc<Toolbox>,
     /// Checks every success payload against its output schema; a misfit is an `internal` failure.
     pub check_output: bool,
-}
-
-/// What stops a session. A failed call is not among these: it is an envelope.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SessionError {
-    /// The day is not a trading day of the dataset.
-    #[error("{day} is not a trading day of this dataset")]
-    NotATradingDay {
-        /// Day asked for.
-        day: Day,
-    },
-    /// Days go forward only.
-    #[error("{day} is not after {current}, the day the session is on; a clock never moves back")]
-    BackInTime {
-        /// Day asked for.
-        day: Day,
-        /// Current day.
-        current: Day,
-    },
-    /// Nothing can be called before the first day is opened.
-    #[error("the session has no day yet; open one with start_day")]
-    NotStarted,
-    /// The day is over.
-    #[error("the day is over at {point}; start the next one")]
-    DayOver {
-        /// Last decision point.
-        point: DecisionPoint,
-    },
-    /// A record could not be kept; nothing may be acknowledged any more.
-    #[error("the record of this session cannot be kept")]
-    Journal(#[from] RecordingError),
-    /// What the agent remembers could not be kept; nothing may be acknowledged any more.
-    #[error("the memory of this session cannot be kept")]
-    Memory(#[source] std::io::Error),
-    /// The agent's files could not be kept, or those of an earlier call are gone; code would see other files than it left.
-    #[error("the files of the code of this session cannot be kept")]
-    Workspace(#[from] WorkspaceError),
-    /// An account-changing handler broke off; the account is no longer trusted.
-    #[error("defect: `{tool}` broke off while changing the account: {fault}")]
-    Defect {
-        /// Tool.
-        tool: String,
-        /// Panic text.
-        fault: String,
-    },
-    /// The ledger does not add up.
-    #[error("defect: the ledger refused a change or does not add up")]
-    Ledger(#[from] LedgerError),
-    /// A defect came earlier; nothing is done on this account any more.
-    #[error("the session stopped at a defect before, and its account is not trusted any more")]
-    Stopped,
-    /// A tool ended the run. This is control flow, not a failure of the call, and nobody tells the model (spec/seeds.md A4.7).
-    #[error("`{tool}` ended the run: {reason}")]
-    Aborted {
-        /// Tool.
-        tool: String,
-        /// Why.
-        reason: String,
-    },
-    /// The run was asked to end while a tool outside was at work, and the tool gave up; its answer is not part of the run.
-    #[error("`{tool}` was interrupted because the run was asked to end")]
-    Interrupted {
-        /// Id of the call.
-        call_id: String,
-        /// Tool.
-        tool: String,
-        /// Whether the tool did what it was asked to do.
-        effect_committed: Committed,
-    },
-    /// The card was not checked, or was changed since.
-    #[error("the card of the session cannot be used")]
-    Card(#[from] CardError),
-}
-
-/// Whether something was done outside the account (spec/seeds.md A4.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Committed {
-    /// It was.
-    Yes,
-    /// It was not.
-    No,
-    /// Nobody knows; it must not be asked for again before somebody has looked.
-    Unknown,
-}
-
-impl Committed {
-    /// As it stands in records: `true`, `false` or `"unknown"`.
-    pub fn as_value(self) -> Value {
-        match self {
-            Self::Yes => true.into(),
-            Self::No => false.into(),
-            Self::Unknown => "unknown".into(),
-        }
-    }
 }
 
 /// What ended by time when a day was opened.

@@ -181,3 +181,17 @@ fn under_the_protocol_equal_words_are_told_to_be_the_same_and_use_up_turns() {
     assert_eq!((said[0], said[1]), (prompt::NO_CALL, prompt::SAME_ANSWER));
     assert!(said.iter().any(|text| text.starts_with("This is turn 14 of 18")));
 }
+
+// spec/seeds.md B12.3: a call that was written into the words is not run, and such words are no answer
+#[test]
+fn a_call_that_is_left_in_the_words_is_told_and_never_executed() {
+    let words = "Buying now.\n<tool_call>{\"name\": \"place_order\"}</tool_call>";
+    for card in [Card::builtin(), Card { allowed_tools: vec!["complete_phase".into()], ..Card::default() }] {
+        let (kept, stopped, requests) = records(card, &[words, words]);
+        assert!(stopped.is_none(), "{stopped:?}");
+        let (said, detail) = said(&kept);
+        assert_eq!((said, requests), (vec![prompt::CALL_IN_TEXT; 2], 3));
+        assert_eq!(detail["decision"], "monitor", "the phase ended by its completion: {detail}");
+        assert!(!kept.iter().any(|r| matches!(r, Record::ToolCall { tool, .. } if tool == "place_order")));
+    }
+}
