@@ -203,8 +203,7 @@ fn recorded(codes: &[&str]) -> Vec<Record> {
     for code in codes {
         run(&mut session, code);
     }
-    let records = memory.records.lock().unwrap().clone();
-    records
+    memory.records.lock().unwrap().clone()
 }
 
 #[test]

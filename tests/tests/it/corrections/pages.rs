@@ -234,3 +234,47 @@ fn every_tool_with_pages_is_walked() {
         assert!(!shown || has_cursor(definition.spec.name), "{} gives a cursor and takes none", definition.spec.name);
     }
 }
+
+/// Lists that stay short whatever the market and the run hold, with what bounds each.
+const SHORT: [(&str, &str, &str); 15] = [
+    ("complete_phase", "abandon_error_codes", "those that the call names"),
+    ("execute_code", "files", "the workspace's quota"),
+    ("execute_code", "notices", "one per kind"),
+    ("finish_day", "abandon_error_codes", "those that the call names"),
+    ("get_business_segments", "segments", "those of one report"),
+    ("get_fundamentals", "reports", "the number that the call asks for"),
+    ("get_market_overview", "bottom_sectors", "a fixed number"),
+    ("get_market_overview", "top_sectors", "a fixed number"),
+    ("get_narrative_market_overview", "bottom_sectors", "a fixed number"),
+    ("get_narrative_market_overview", "rotation_candidates", "a fixed number"),
+    ("get_narrative_market_overview", "top_sectors", "a fixed number"),
+    ("get_portfolio", "positions", "the card's number of positions"),
+    ("get_sector_summary", "top_gainers", "a fixed number"),
+    ("get_sector_summary", "top_losers", "a fixed number"),
+    ("get_stock_info", "sub_sectors", "those of one security"),
+];
+
+// spec/seeds.md B8, B9, D2: a list that can grow has pages; a new one must say here why it cannot
+#[test]
+fn a_list_that_can_grow_has_pages() {
+    // What one sector shows is as short as a market's overview; `missing_reasons` names each kind of hole once.
+    let short = |tool: &str, field: &str| {
+        field == "missing_reasons"
+            || tool == "get_narrative_sector_summary"
+            || SHORT.iter().any(|(t, f, why)| *t == tool && *f == field && !why.is_empty())
+    };
+    let mut seen = 0;
+    for definition in tools() {
+        let properties = definition.output_schema["properties"].as_object().expect("an object");
+        if properties.contains_key("next_cursor") {
+            continue;
+        }
+        for (field, schema) in properties {
+            if schema["type"] == "array" && schema.get("maxItems").is_none() {
+                assert!(short(definition.spec.name, field), "{}: `{field}` has neither pages nor a bound", definition.spec.name);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= SHORT.len(), "only {seen} lists were looked at");
+}
