@@ -1,5 +1,6 @@
 //! Workspace-level tests: contracts as snapshots, point-in-time poison, failures and corrections, determinism.
 #![allow(clippy::expect_used, clippy::panic, reason = "a wrong fixture must stop its test at once")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod battery;
 mod code_peer;

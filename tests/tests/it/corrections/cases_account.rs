@@ -277,7 +277,7 @@ pub(crate) fn others() -> Vec<Case> {
             control(InvalidToolArguments, merged(args.clone(), json!({ "abandon_error_codes": ["oops"] })), Named)
                 .after(broken()),
         );
-        out.push(control(InvalidToolArguments, merged(args, json!({ "summary": " " })), Way::Changed(json!({ "summary": "s" }))));
+        out.push(control(InvalidToolArguments, merged(args, json!({ "summary": " " })), Changed(json!({ "summary": "s" }))));
     }
     out
 }
