@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Data(DataOptions),
     /// Look at the audit log of an order gate.
     Gate(GateOptions),
+    /// Check card files, or show the schema they follow.
+    Cards(CardsOptions),
     /// Run Python the way an agent's code runs.
     Sandbox(SandboxOptions),
     /// Say whether agent code can run here, how well it is confined, and how to get what is missing.
@@ -39,6 +41,30 @@ pub(crate) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DemoOptions {
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CardsOptions {
+    #[command(subcommand)]
+    pub(crate) command: CardsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CardsCommand {
+    /// Check cards: every faulty field with its path, and tools that do not exist.
+    Check(CardsCheckOptions),
+    /// Print the JSON Schema of a card.
+    Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CardsCheckOptions {
+    /// Card files, YAML or JSON.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@
 //! 3 the environment (missing or unreadable files, a full disk), 4 a run that stopped before its end.
 
 mod args;
+mod cards;
 mod code;
 mod data;
 mod demo;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
         args::Command::Gate(options) => gate::gate(&options),
+        args::Command::Cards(options) => cards::cards(&options),
         args::Command::Sandbox(options) => sandbox::sandbox(&options),
         args::Command::Doctor(options) => doctor::doctor(&options),
     };

@@ -428,9 +428,9 @@ pub(crate) fn closest<'a>(wrong: &str, accepted: &[&'a str]) -> Option<&'a str> 
         let candidate = bare(name);
         let inside = wrong.len() >= 4 && candidate.len() >= 4 && (contains(&candidate, &wrong) || contains(&wrong, &candidate));
         let distance = if inside { 1 } else { distance(&wrong, &candidate) };
-        (distance <= candidate.len() / 3).then_some((distance, *name))
+        (distance <= candidate.len() / 3).then_some((distance, candidate.len().abs_diff(wrong.len()), *name))
     });
-    scored.min().map(|(_, name)| name)
+    scored.min().map(|(_, _, name)| name)
 }
 
 fn contains(long: &[char], short: &[char]) -> bool {

@@ -16,6 +16,7 @@
 //! | [`budget`] | the size budget: paging, cursors, compaction, notice |
 //! | [`json`] | the JSON text style of v5 |
 //! | [`document`] | checking a document, such as a card, against its schema with the same words as arguments |
+//! | [`review`] | a contract as text: catalog page, snapshot |
 //! | [`terminal`] | texts from other programs without their escape sequences |
 //! | [`audit`] | what a definition must not have |
 //! | [`policy`] | what a card asks of the contract |
@@ -124,6 +125,7 @@ pub mod outcome;
 pub mod parse;
 pub mod policy;
 pub mod render;
+pub mod review;
 mod schema;
 pub mod spec;
 pub mod terminal;

@@ -2,9 +2,15 @@
 //!
 //! A card is data that a person writes. Everything wrong with one is found when it is read, never during a day.
 
+mod committee;
+mod read;
+
+pub use committee::{Advisor, Committee, Meeting, Memo};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use traderharness_contract::Policy;
+use traderharness_contract::document::sentences;
+use traderharness_contract::{Issue, Policy};
 use traderharness_market::{Cash, FeeSchedule};
 use traderharness_tools_exec::CardLimits;
 
@@ -38,6 +44,7 @@ pub enum CardWorkspace {
 #[serde(deny_unknown_fields, default)]
 pub struct Card {
     /// Stable id: letters, digits, `_` and `-`.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
     pub id: String,
     /// Display name.
     pub name: String,
@@ -56,14 +63,19 @@ pub struct Card {
     /// Model name as the provider spells it.
     pub model: String,
     /// Cash at the start, CNY, at most two decimals.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1e12))]
     pub initial_cash: f64,
     /// Positions held at most.
+    #[schemars(range(min = 1))]
     pub max_positions: u32,
     /// Share of total assets one position may have after a buy, percent, at most two decimals.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 100))]
     pub max_position_pct: f64,
     /// Model turns before the open.
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_pre_iterations: u32,
     /// Model turns per window decision point.
+    #[schemars(range(min = 1, max = 1_000))]
     pub max_window_iterations: u32,
     /// Opening buys need a structured plan (engine E11.1).
     pub require_structured_plan: bool,
@@ -80,8 +92,10 @@ pub struct Card {
     /// `execute_code` calls per day; 0 = no limit.
     pub sandbox_max_calls_per_day: u32,
     /// Seconds that code of `execute_code` may run at most, 1 to 60.
+    #[schemars(range(min = 1, max = 60))]
     pub sandbox_timeout_seconds: u32,
     /// Memory that code of `execute_code` may use, megabytes, 64 to 16384.
+    #[schemars(range(min = 64, max = 16_384))]
     pub sandbox_memory_mb: u32,
     /// Whose files the workspace of `execute_code` holds.
     pub workspace: CardWorkspace,
@@ -97,11 +111,15 @@ pub struct Card {
     /// Fee schedule.
     pub fees: CardFees,
     /// Share of a bar's volume that may fill, percent, at most two decimals; 0 = off.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub participation_pct: f64,
     /// One fill per security and day.
     pub one_fill_per_day: bool,
     /// Opening buys of ST securities are refused.
     pub forbid_st: bool,
+    /// Advisors who read for the agent; left out, it decides alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub committee: Option<Committee>,
 }
 
 impl Default for Card {
@@ -139,6 +157,7 @@ impl Default for Card {
             participation_pct: 0.0,
             one_fill_per_day: true,
             forbid_st: true,
+            committee: None,
         }
     }
 }
@@ -159,6 +178,12 @@ pub enum CardError {
         /// What and where.
         fault: String,
     },
+    /// Fields that the schema refuses.
+    #[error("the card is faulty: {}", sentences(.issues))]
+    Fields {
+        /// Every fault, with its path.
+        issues: Vec<Issue>,
+    },
     /// A field is out of range.
     #[error("card field `{field}` is {found}; it must be {accepted}")]
     Field {
@@ -175,6 +200,28 @@ pub enum CardError {
         /// Sorted names.
         names: Vec<String>,
     },
+    /// An advisor's tools that do not exist.
+    #[error("advisor `{role}` of the card names unknown tools: {}", .names.join(", "))]
+    UnknownAdvisorTools {
+        /// Advisor.
+        role: String,
+        /// Sorted names.
+        names: Vec<String>,
+    },
+    /// An advisor's tools that change something.
+    #[error("advisor `{role}` of the card names tools that change something, and advisors only read: {}", .names.join(", "))]
+    ActingAdvisor {
+        /// Advisor.
+        role: String,
+        /// Sorted names.
+        names: Vec<String>,
+    },
+    /// The schema of cards, a defect of this program.
+    #[error("a card cannot be checked: {fault}")]
+    Defect {
+        /// What is wrong.
+        fault: String,
+    },
 }
 
 impl Card {
@@ -189,16 +236,6 @@ impl Card {
         }
     }
 
-    /// Reads a card from JSON text and checks it.
-    ///
-    /// # Errors
-    /// [`CardError`] naming the field.
-    pub fn from_json(text: &str) -> Result<Self, CardError> {
-        let card: Self = serde_json::from_str(text).map_err(|e| CardError::Syntax { fault: e.to_string() })?;
-        card.check()?;
-        Ok(card)
-    }
-
     /// Checks every field's range. Tool names are checked by [`crate::Toolbox::new`], which knows them.
     ///
     /// # Errors
@@ -206,7 +243,7 @@ impl Card {
     pub fn check(&self) -> Result<(), CardError> {
         let field =
             |field, found: &dyn std::fmt::Display, accepted| Err(CardError::Field { field, found: found.to_string(), accepted });
-        if self.id.is_empty() || !self.id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        if !is_id(&self.id) {
             return field("id", &format!("`{}`", self.id), "letters, digits, `_` and `-`");
         }
         if self.cash().is_none() {
@@ -239,6 +276,9 @@ impl Card {
         }
         if self.max_positions == 0 {
             return field("max_positions", &self.max_positions, "at least 1");
+        }
+        if let Some((name, found, accepted)) = self.committee.as_ref().and_then(Committee::fault) {
+            return field(name, &found, accepted);
         }
         Ok(())
     }
@@ -283,4 +323,9 @@ impl Card {
             sandbox_timeout_seconds: self.sandbox_timeout_seconds,
         }
     }
+}
+
+/// Letters, digits, `_` and `-`, at least one.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }

@@ -54,7 +54,7 @@ pub mod toolbox;
 pub mod written;
 
 pub use cancel::CancelToken;
-pub use card::{Card, CardError};
+pub use card::{Card, CardError, Committee};
 pub use dispatch::{CallReport, RawArguments};
 pub use registry::{Entry, HostFacts, Registry};
 pub use sandbox::Sandbox;

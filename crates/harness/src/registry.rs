@@ -9,7 +9,7 @@ use crate::toolbox::{Bound, ToolboxError, handlers};
 use crate::{Card, Toolbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use traderharness_contract::{Effect, Family, Handler, Tool};
+use traderharness_contract::{Definition, Effect, Family, Handler, Policy, SchemaFault, Tool};
 use traderharness_tools_exec::ExecTools;
 use traderharness_tools_market::MarketTools;
 
@@ -95,6 +95,14 @@ impl Entry {
     /// Name of the tool.
     pub fn name(&self) -> &'static str {
         self.bound.spec().name
+    }
+
+    /// The contract under a policy, for reviews and tests.
+    ///
+    /// # Errors
+    /// As [`Bound::define`].
+    pub fn define(&self, policy: &Policy) -> Result<Definition, SchemaFault> {
+        self.bound.define(policy)
     }
 
     fn hidden(&self, host: &HostFacts) -> Option<HiddenReason> {

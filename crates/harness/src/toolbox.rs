@@ -1,14 +1,14 @@
 //! The tools of a run: every handler with its definition under the card's policy, and the subset the card enables.
 
 use crate::Card;
-use crate::card::{CardError, PROTECTED};
+use crate::card::{Advisor, CardError, PROTECTED};
 use crate::plugin::ExternalTool;
 use crate::registry::{Hidden, HostFacts, Registry, STANDARD, SourceFailure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use traderharness_contract::audit::{Check, Finding, audit};
-use traderharness_contract::{Definition, ErrorCode, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
+use traderharness_contract::{Definition, Effect, ErrorCode, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
 use traderharness_tools_exec::ExecTools;
 use traderharness_tools_market::MarketTools;
 
@@ -159,6 +159,9 @@ impl Toolbox {
         if !unknown.is_empty() {
             return Err(CardError::UnknownTools { names: unknown }.into());
         }
+        for advisor in card.committee.iter().flat_map(|c| &c.advisors) {
+            check_advisor(advisor, &shown, &known)?;
+        }
         let mut tools = Vec::with_capacity(shown.len());
         for (bound, source) in shown {
             let definition = bound.define(&policy)?;
@@ -175,6 +178,18 @@ impl Toolbox {
             tools.push(BoundTool { bound, definition, enabled });
         }
         Ok(Self { tools, by_name, hidden, failures })
+    }
+
+    /// Tools of an advisor, in catalog order: those it names, or every tool of the card that fetches evidence. None of them changes
+    /// anything.
+    pub fn of_advisor<'t>(&'t self, advisor: &'t Advisor) -> impl Iterator<Item = &'t BoundTool> {
+        self.tools.iter().filter(|tool| {
+            let spec = tool.bound.spec();
+            match advisor.tools.as_slice() {
+                [] => tool.enabled && spec.effect == Effect::Read,
+                named => spec.effect.is_read() && named.iter().any(|name| name == spec.name),
+            }
+        })
     }
 
     /// Registered tools that a gate hides, with the reason of each.
@@ -239,6 +254,24 @@ impl Toolbox {
     pub fn enabled(&self) -> impl Iterator<Item = &BoundTool> {
         self.tools.iter().filter(|t| t.enabled)
     }
+}
+
+fn check_advisor(advisor: &Advisor, shown: &[(Bound, &str)], known: &dyn Fn(&str) -> bool) -> Result<(), CardError> {
+    let sorted = |faulty: &dyn Fn(&str) -> bool| {
+        let mut names: Vec<String> = advisor.tools.iter().filter(|name| faulty(name)).cloned().collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let names = sorted(&|name| !known(name));
+    if !names.is_empty() {
+        return Err(CardError::UnknownAdvisorTools { role: advisor.role.clone(), names });
+    }
+    let names = sorted(&|name| shown.iter().any(|(b, _)| b.spec().name == name && !b.spec().effect.is_read()));
+    if !names.is_empty() {
+        return Err(CardError::ActingAdvisor { role: advisor.role.clone(), names });
+    }
+    Ok(())
 }
 
 fn is_enabled(card: &Card, spec: &ToolSpec) -> bool {

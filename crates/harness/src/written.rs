@@ -64,6 +64,9 @@ pub fn read(text: &str, format: Format) -> Result<Value, TextFault> {
             TextFault { what, line: before.matches('\n').count() + 1, column }
         }),
         Format::Yaml => {
+            if is_deep(text) {
+                return Err(nowhere(format!("brackets are nested deeper than {DEPTH}")));
+            }
             let yaml: Yaml = serde_yaml_ng::from_str(text).map_err(|fault| {
                 let (line, column) = fault.location().map_or((0, 0), |l| (l.line(), l.column()));
                 let what = fault.to_string();
@@ -79,9 +82,28 @@ pub fn read(text: &str, format: Format) -> Result<Value, TextFault> {
     }
 }
 
+/// Arrays and mappings inside each other.
+const DEPTH: usize = 64;
+
+/// Whether brackets outside of double quotes are nested too deeply: the reader of YAML goes down once per bracket.
+fn is_deep(text: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    text.bytes().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH
+    })
+}
+
 fn convert(yaml: Yaml, at: &str, depth: usize) -> Result<Value, String> {
     let here = || if at.is_empty() { "the document".to_owned() } else { format!("`{at}`") };
-    if depth > 64 {
+    if depth > DEPTH {
         return Err(format!("{} is nested too deeply", here()));
     }
     Ok(match yaml {
@@ -152,6 +174,7 @@ mod tests {
         fails("in:\n  - 1: x\n", Format::Yaml, "`in[0]` is no text");
         fails("a: !secret x\n", Format::Yaml, "tag");
         fails("- a\n", Format::Yaml, "no mapping");
+        fails(&format!("a: {}", "[".repeat(100_000)), Format::Yaml, "deeper than 64");
         fails("# nothing\n", Format::Yaml, "empty");
         fails("a: 1\n---\nb: 2\n", Format::Yaml, "more than one document");
     }

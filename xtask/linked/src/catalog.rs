@@ -1,12 +1,12 @@
 //! The generated pages: in `docs/catalog` one page per tool, the table of error codes, what agent code can
-//! ask for, an index, and everything as JSON; in `docs/rules.md` the dated market rules.
+//! ask for, an index, and everything as JSON; in `docs/rules.md` the dated market rules;
+//! in `docs/*.schema.json` the schemas of cards and plug-in manifests.
 //!
 //! Pages are rendered from the contracts that the tools publish, from the docstrings of the Python module, from the rule table, and
 //! from nothing else, so they cannot say what the code does not. Never edit a page: change the tool or the rule and run `cargo xtask catalog`.
 
 mod api_page;
 mod code_page;
-mod fields;
 mod index;
 mod rules_page;
 mod tool_page;
@@ -16,7 +16,9 @@ use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use traderharness_contract::{Definition, Policy};
+use traderharness_connect::plugin::Manifest;
+use traderharness_contract::{Definition, Document, Policy};
+use traderharness_harness::Card;
 
 /// Command that a stale page asks for.
 pub(crate) const COMMAND: &str = "cargo xtask catalog";
@@ -82,7 +84,7 @@ pub(crate) type Pages = BTreeMap<String, String>;
 pub(crate) fn render(entries: &[Entry]) -> anyhow::Result<Pages> {
     let mut pages = Pages::new();
     for entry in entries {
-        pages.insert(format!("{}.md", entry.name()), format!("{PREAMBLE}{}", tool_page::render(entry)?));
+        pages.insert(format!("{}.md", entry.name()), format!("{PREAMBLE}{}", tool_page::render(entry)));
     }
     pages.insert("README.md".into(), format!("{PREAMBLE}{}", index::markdown(entries)));
     pages.insert("codes.md".into(), format!("{PREAMBLE}{}", code_page::render(entries)));
@@ -131,23 +133,35 @@ pub(crate) fn current(root: &Path) -> anyhow::Result<(std::path::PathBuf, Pages)
     Ok((root.join("docs/catalog"), render(&entries())?))
 }
 
-/// The page of market rules: where it is, its text, and whether the file is that text.
-fn rules(root: &Path) -> (std::path::PathBuf, String, bool) {
-    let (path, text) = (root.join("docs/rules.md"), rules_page::render());
-    let is_current = std::fs::read_to_string(&path).is_ok_and(|found| found == text);
-    (path, text, is_current)
+/// Generated files outside the catalog's folder, with their texts: the market rules, and the schemas of files that people write.
+fn others() -> anyhow::Result<Vec<(&'static str, String)>> {
+    let schema = |document: &Document| serde_json::to_string_pretty(document.schema()).map(|text| text + "\n");
+    Ok(vec![
+        ("docs/rules.md", rules_page::render()),
+        ("docs/card.schema.json", schema(&Card::document()?)?),
+        ("docs/plugins.schema.json", schema(&Manifest::document()?)?),
+    ])
+}
+
+/// Those of [`others`] whose file is not their text.
+fn stale_others(root: &Path) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let mut others = others()?;
+    others.retain(|(path, text)| !std::fs::read_to_string(root.join(path)).is_ok_and(|found| found == *text));
+    Ok(others)
 }
 
 /// Writes the pages, or with `check` only says whether they are current.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<ExitCode> {
-    let (path, text, is_current) = rules(root);
-    if !is_current {
-        println!("docs/rules.md: differs");
-        if check {
-            println!("catalog: docs/rules.md is stale; run `{COMMAND}` and commit the result");
-            return Ok(ExitCode::from(1));
+    let others = stale_others(root)?;
+    for (path, text) in &others {
+        println!("{path}: differs");
+        if !check {
+            std::fs::write(root.join(path), text).with_context(|| format!("cannot change {path}"))?;
         }
-        std::fs::write(&path, text).with_context(|| format!("cannot change {}", path.display()))?;
+    }
+    if check && !others.is_empty() {
+        println!("catalog: {} files beside the catalog are stale; run `{COMMAND}` and commit the result", others.len());
+        return Ok(ExitCode::from(1));
     }
     let (folder, pages) = current(root)?;
     let stale = stale(&folder, &pages)?;
@@ -185,8 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_page_of_market_rules_is_current() {
-        assert!(rules(&crate::workspace_root()).2, "run `{COMMAND}`");
+    fn the_committed_rules_and_schemas_are_current() {
+        let stale: Vec<&str> =
+            stale_others(&crate::workspace_root()).expect("they render").into_iter().map(|(path, _)| path).collect();
+        assert!(stale.is_empty(), "run `{COMMAND}`: {stale:?}");
     }
 
     #[test]

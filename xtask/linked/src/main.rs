@@ -1,5 +1,5 @@
 //! Workspace tasks that link the house: catalog, audit and bench. Started by `cargo xtask`; knows no data of its own and never
-//! changes a file outside `docs/catalog`, `docs/rules.md` and `target`.
+//! changes a file outside `docs` and `target`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its terminal")]
 
 mod audit;
@@ -20,7 +20,7 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Writes docs/catalog from the contracts of the tools, and docs/rules.md from the rule table.
+    /// Writes docs/catalog from the contracts of the tools, docs/rules.md from the rule table, and the schemas of cards and manifests.
     Catalog {
         /// Changes nothing; fails when a page is stale.
         #[arg(long)]

@@ -45,19 +45,4 @@ pub(crate) fn place(name: &str) -> usize {
 }
 
 /// Heading of a group.
-pub(crate) const fn heading(group: Group) -> &'static str {
-    match group {
-        Group::Market => "Market",
-        Group::Narrative => "Narrative",
-        Group::Screening => "Screening",
-        Group::Fundamentals => "Fundamentals",
-        Group::Text => "Text",
-        Group::Portfolio => "Portfolio",
-        Group::Execution => "Execution",
-        Group::Watchlist => "Watchlist",
-        Group::Memory => "Memory",
-        Group::Sandbox => "Sandbox",
-        Group::Control => "Control",
-        Group::External => "External",
-    }
-}
+pub(crate) use traderharness_contract::review::heading;

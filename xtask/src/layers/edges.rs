@@ -90,7 +90,8 @@ fn walk<'a>(
     None
 }
 
-/// Package `traderharness-FOLDER`, library `traderharness_FOLDER`, and one binary called `traderharness`, in `cli`.
+/// Package `traderharness-FOLDER`, library `traderharness_FOLDER`, and one binary called `traderharness`, in `cli`. An example is a
+/// binary called as its package.
 fn names(package: &Package) -> Vec<Finding> {
     let place = format!("{}/Cargo.toml", package.folder);
     let mut findings = Vec::new();
@@ -108,7 +109,8 @@ fn names(package: &Package) -> Vec<Finding> {
         ));
     }
     if !task {
-        let allowed = if folder == "cli" { "traderharness" } else { "" };
+        let example = package.folder.starts_with("examples/");
+        let allowed = if example { expected.as_str() } else { ["", "traderharness"][usize::from(folder == "cli")] };
         if let Some(bin) = package.bins.iter().find(|bin| *bin != allowed) {
             findings.push(Finding::new("name", &place, format!("binary `{bin}`: the one binary is `traderharness`, in `cli`")));
         }

@@ -61,6 +61,10 @@ pub(crate) const ROWS: &[Row] = &[
             "serve",
         ],
     ),
+    // Examples: each takes only the layers that it shows.
+    row("contract-only", &["contract"]),
+    row("own-tool", &["contract", "market", "tools-market", "harness", "ingest"]),
+    row("own-loop", &["market", "harness", "ingest"]),
     row("xtask", &[]),
     row("xtask-linked", ALL),
     row("tests", ALL),

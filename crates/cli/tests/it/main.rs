@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod code;
+mod cards;
 mod command;
 mod demo;
 mod determinism;

@@ -19,7 +19,74 @@ fn a_faulty_card_names_its_field() {
     check(r#"{"max_pre_iterations":0}"#, "`max_pre_iterations`");
     check(r#"{"research_interval_days":5}"#, "no research days");
     check(r#"{"max_positions":0}"#, "`max_positions`");
-    check(r#"{"max_positions":"four"}"#, "invalid type");
+    check(r#"{"max_positions":"four"}"#, "`max_positions` must be an integer of at least 1");
+}
+
+// engine E9: every fault at once, with its path and the closest name
+#[test]
+fn a_card_that_is_wrong_in_three_places_says_all_three() {
+    let text =
+        "id: a\nmax_position: 4\nfees: cheap\ncommittee:\n  advisors:\n    - {role: bear, persona: Doubts., tool: [get_news]}\n";
+    let fault = Card::from_yaml(text).unwrap_err();
+    let CardError::Fields { issues } = &fault else { panic!("{fault:?}") };
+    let paths: Vec<&str> = issues.iter().map(|i| i.path.as_str()).collect();
+    assert_eq!(paths, ["/committee/advisors/0/tool", "/fees", "/max_position"]);
+    let text = fault.to_string();
+    assert!(text.contains("did you mean `max_positions`?") && text.contains("did you mean `tools`?"), "{text}");
+    assert!(text.contains("`committee.advisors[0].tool`"), "{text}");
+}
+
+#[test]
+fn json_and_yaml_give_one_card() {
+    let yaml = "id: trend\nmax_positions: 3\nmax_position_pct: 12.5\nallowed_tools: [get_kline]\ncommittee:\n  advisors:\n    - {role: bear, persona: Doubts.}\n";
+    let card = Card::from_yaml(yaml).unwrap();
+    assert_eq!(Card::from_json(&serde_json::to_string(&card).unwrap()).unwrap(), card);
+    assert_eq!(card.committee.as_ref().unwrap().memo.max_characters, 1_500);
+    let fault = |text: &str| Card::from_yaml(text).unwrap_err().to_string();
+    assert!(fault("id: a\nid: b\n").contains("duplicate"), "{}", fault("id: a\nid: b\n"));
+    assert!(fault("id: a\nname: !x y\n").contains("tag"));
+    assert!(Card::from_json(r#"{"id":"a","id":"b"}"#).unwrap_err().to_string().contains("twice"));
+}
+
+#[test]
+fn a_card_without_a_committee_is_written_as_before() {
+    assert!(!serde_json::to_string(&Card::builtin()).unwrap().contains("committee"));
+}
+
+fn committee(advisors: &str) -> Result<Toolbox, String> {
+    let card = Card::from_yaml(&format!("id: a\ncommittee:\n  advisors: [{advisors}]\n")).map_err(|e| e.to_string())?;
+    Toolbox::new(&card, false).map_err(|e| e.to_string())
+}
+
+#[test]
+fn advisors_only_read() {
+    let refused = |advisors: &str, says: &str| {
+        let fault = committee(advisors).unwrap_err();
+        assert!(fault.contains(says), "{advisors}: {fault}");
+    };
+    refused(
+        "{role: bull, persona: Buys., tools: [remember, get_kline, place_order]}",
+        "`bull` of the card names tools that change something, and advisors only read: place_order, remember",
+    );
+    refused("{role: bull, persona: Buys., tools: [finish_day]}", "advisors only read: finish_day");
+    refused("{role: bull, persona: Buys., tools: [zzz, aaa]}", "`bull` of the card names unknown tools: aaa, zzz");
+    refused("{role: bull, persona: Buys.}, {role: bull, persona: Sells.}", "`bull` twice");
+    refused("{role: \"a b\", persona: Buys.}", "`committee.advisors[0].role`");
+    refused("{role: bull, persona: \"\"}", "persona");
+    refused("", "`committee.advisors`");
+    let toolbox = committee("{role: bull, persona: Buys., tools: [get_news, get_kline]}, {role: bear, persona: Sells.}").unwrap();
+    let card = Card::from_yaml("id: a\ncommittee:\n  advisors: [{role: bull, persona: Buys., tools: [get_news, get_kline]}, {role: bear, persona: Sells.}]\n").unwrap();
+    let advisors = card.committee.unwrap().advisors;
+    let names: Vec<&str> = toolbox.of_advisor(&advisors[0]).map(|t| t.bound.spec().name).collect();
+    assert_eq!(names, ["get_kline", "get_news"]);
+    let all: Vec<&str> = toolbox.of_advisor(&advisors[1]).map(|t| t.bound.spec().name).collect();
+    assert!(
+        all.contains(&"get_portfolio")
+            && !all.contains(&"place_order")
+            && !all.contains(&"remember")
+            && !all.contains(&"execute_code"),
+        "{all:?}"
+    );
 }
 
 // engine E9
