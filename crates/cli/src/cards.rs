@@ -13,7 +13,7 @@ pub(crate) fn cards(options: &CardsOptions) -> Outcome {
     match &options.command {
         CardsCommand::Schema => {
             let document = Card::document().map_err(|e| Fault::new(Class::Environment, e))?;
-            print(&serde_json::to_string_pretty(document.schema()).unwrap_or_default());
+            print(&serde_json::to_string_pretty(&document.published()).unwrap_or_default());
             Ok(ExitCode::SUCCESS)
         }
         CardsCommand::Check(check) => {

@@ -34,9 +34,16 @@ impl Document {
         Ok(Self { shape: Shape::compile(&schema), validator, schema })
     }
 
-    /// The schema (JSON Schema 2020-12), as it is published.
+    /// The schema (JSON Schema 2020-12).
     pub const fn schema(&self) -> &Value {
         &self.schema
+    }
+
+    /// The schema as a file of its own, which says what dialect it is.
+    pub fn published(&self) -> Value {
+        let dialect = [("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into())];
+        let body = self.schema.as_object().cloned().unwrap_or_default();
+        Value::Object(dialect.into_iter().chain(body).collect())
     }
 
     /// Every fault, sorted by path and message. A message names the field with its path, what would be accepted and, for an unknown

@@ -135,7 +135,7 @@ pub(crate) fn current(root: &Path) -> anyhow::Result<(std::path::PathBuf, Pages)
 
 /// Generated files outside the catalog's folder, with their texts: the market rules, and the schemas of files that people write.
 fn others() -> anyhow::Result<Vec<(&'static str, String)>> {
-    let schema = |document: &Document| serde_json::to_string_pretty(document.schema()).map(|text| text + "\n");
+    let schema = |document: &Document| serde_json::to_string_pretty(&document.published()).map(|text| text + "\n");
     Ok(vec![
         ("docs/rules.md", rules_page::render()),
         ("docs/card.schema.json", schema(&Card::document()?)?),
