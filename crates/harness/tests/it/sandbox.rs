@@ -52,7 +52,7 @@ impl RunsJobs for Told {
                 message: "600001".to_owned(),
                 traceback: "File \"agent\", line 4, in <module>\nKeyError: '600001'".to_owned(),
             }),
-            _ => return Err(PoolError::NotStarted { what: "/home/somebody/python is not there".to_owned() }),
+            _ => return Err(PoolError::NotStarted { what: "/machine/of/somebody/python is not there".to_owned() }),
         };
         Ok(Ran {
             ended,
@@ -143,9 +143,9 @@ fn a_sandbox_that_does_not_start_tells_the_model_no_path_and_the_host_why() {
     let mut session = session(&told(), folder.path(), Box::new(memory.clone()), false);
     let report = call(&mut session, "execute_code", json!({ "code": "?" }));
     assert_eq!(code(&report), "environment_unavailable");
-    assert!(!report.text.contains("/home"), "{}", report.text);
-    assert!(!format!("{:?}", memory.records.lock().unwrap()).contains("/home"));
-    assert!(report.host_note.unwrap().contains("/home/somebody/python"));
+    assert!(!report.text.contains("/machine"), "{}", report.text);
+    assert!(!format!("{:?}", memory.records.lock().unwrap()).contains("/machine"));
+    assert!(report.host_note.unwrap().contains("/machine/of/somebody/python"));
 }
 
 #[test]
