@@ -1,5 +1,6 @@
 //! Command line of `traderharness`.
 
+use crate::agent::AgentOptions;
 use crate::interpreter::InterpreterOptions;
 use crate::limits::LimitOptions;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -21,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Replay the bundled one-day recording over the bundled real data and show the day.
     Demo(DemoOptions),
-    /// Run a scripted agent over trading days.
+    /// Run an agent over trading days: a model, a program of yours, a rule-based baseline or a script.
     Run(RunOptions),
     /// Replay a recording and check that every request is identical.
     Replay(ReplayOptions),
@@ -85,9 +86,6 @@ pub(crate) enum MaskChoice {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunOptions {
-    /// Script of the model's turns, YAML or JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) script: PathBuf,
     /// Dataset: a directory in the documented layout or a cache file. Without it the bundled real pack is used.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -98,9 +96,15 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "DATE")]
     pub(crate) end: String,
     /// Card of the agent, YAML or JSON. Without it the built-in card is used.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "agent", value_name = "FILE")]
     pub(crate) card: Option<PathBuf>,
-    /// Keep cassette, trajectory and summary in this new folder.
+    /// Manifest of plug-in tools, YAML or JSON: programs and MCP servers whose tools the agent gets beside ours.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Offer plug-in tools that change something outside of the run too.
+    #[arg(long, requires = "tools")]
+    pub(crate) allow_effects: bool,
+    /// Keep cassette, trajectory, summary and result in this new folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
     /// Go on with the killed or stopped run in the --record folder; give the other options as they were, limits as you like.
@@ -131,6 +135,8 @@ pub(crate) struct RunOptions {
     pub(crate) interpreter: InterpreterOptions,
     #[command(flatten)]
     pub(crate) limits: LimitOptions,
+    #[command(flatten)]
+    pub(crate) agent: AgentOptions,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,12 +1,13 @@
 //! What ends a run before its last day: limits that the caller sets, and Ctrl-C. The first signal asks the run to end at its next step,
 //! with everything recorded; the second ends the process at once, which loses nothing either: records are whole up to the last line.
 
+use crate::fault::{Class, Fault};
 use clap::Args as ClapArgs;
 use std::process::exit;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traderharness_harness::CancelToken;
-use traderharness_harness::run::{Budgets, RunSettings, Stopwatch};
+use traderharness_harness::run::{Budgets, Prices, RunSettings, Stopwatch};
 
 /// Exit code of a process that a second signal ended, as shells give it for Ctrl-C.
 const INTERRUPTED: i32 = 130;
@@ -26,25 +27,48 @@ pub(crate) struct LimitOptions {
     /// Stop at the next step after so many seconds; a resumed run begins to count again.
     #[arg(long, value_name = "S")]
     pub(crate) max_seconds: Option<u64>,
+    /// The same in minutes.
+    #[arg(long, value_name = "M", conflicts_with = "max_seconds")]
+    pub(crate) max_minutes: Option<u64>,
+    /// Stop before the next request once this much is spent, in the currency of the prices: 2.50.
+    #[arg(long, value_name = "X", requires = "price_in")]
+    pub(crate) max_cost: Option<String>,
 }
 
 impl LimitOptions {
     /// Settings of a run of this model under these limits.
-    pub(crate) fn settings(&self, model: &str, cancel: CancelToken) -> RunSettings {
-        RunSettings {
+    pub(crate) fn settings(&self, model: &str, prices: Option<Prices>, cancel: CancelToken) -> Result<RunSettings, Fault> {
+        let max_cost_micros = self.max_cost.as_deref().map(micros).transpose()?;
+        let max_seconds = self.max_seconds.or_else(|| self.max_minutes.map(|minutes| minutes.saturating_mul(60)));
+        Ok(RunSettings {
             model: model.to_owned(),
             budgets: Budgets {
                 max_requests: self.max_requests,
                 max_calls: self.max_calls,
                 max_tokens: self.max_tokens,
-                max_cost_micros: None,
-                max_wall_millis: self.max_seconds.map(|seconds| seconds.saturating_mul(1_000)),
+                max_cost_micros,
+                max_wall_millis: max_seconds.map(|seconds| seconds.saturating_mul(1_000)),
             },
             stopwatch: Some(Arc::new(Since(Instant::now()))),
             cancel,
+            prices,
             ..RunSettings::default()
-        }
+        })
     }
+}
+
+/// A decimal amount in millionths of its currency.
+fn micros(text: &str) -> Result<u64, Fault> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let read = || {
+        let fraction = (digits(whole) && digits(fraction) && fraction.len() <= 6).then(|| format!("{fraction:0<6}"))?;
+        whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)
+    };
+    read().ok_or_else(|| {
+        Fault::text(Class::Input, format!("--max-cost `{text}` is no decimal number of at most 6 places"))
+            .hint("write for example 2.50")
+    })
 }
 
 /// Wall time since the run was begun.

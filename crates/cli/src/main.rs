@@ -4,6 +4,7 @@
 //! Exit codes: 0 done, 1 a check found something (a replay that differs, a faulty dataset), 2 bad input (arguments, card, script),
 //! 3 the environment (missing or unreadable files, a full disk), 4 a run that stopped before its end.
 
+mod agent;
 mod args;
 mod cards;
 mod code;
@@ -11,13 +12,18 @@ mod data;
 mod demo;
 mod doctor;
 mod fault;
+mod figures;
 mod gate;
 mod interpreter;
 mod limits;
 mod manifest;
+mod measured;
 mod memory;
+mod plugins;
+mod progress;
 mod replay;
 mod report;
+mod result;
 mod run;
 mod sandbox;
 mod source;

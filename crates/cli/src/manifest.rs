@@ -1,11 +1,15 @@
-//! What a run folder holds: `cassette.jsonl` with the manifest in its first line, `trajectory.jsonl`, `summary.json`, and `private/`
-//! with what must not travel with a public recording: the mask key, the window and where the dataset lay.
+//! What a run folder holds: `cassette.jsonl` with the manifest in its first line, `trajectory.jsonl`, `summary.json`, `result.json`,
+//! `measured.json`, and `private/` with what must not travel with a public recording: the mask key, the window and where the dataset lay.
 
+use crate::agent::Agent;
 use crate::args::MaskChoice;
 use crate::fault::{Class, Fault};
 use crate::gate::GateRun;
+use crate::plugins::PlugIns;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+use traderharness_contract::parse::CallStyle;
 use traderharness_harness::Card;
 use traderharness_market::{Day, MaskConfig, MaskStyle};
 
@@ -29,6 +33,20 @@ pub(crate) struct Manifest {
     /// Orders went through an order gate; its mandate is in `private/`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) gated: bool,
+    /// How the model wrote its calls; left out for native calls. What a recording holds was sent in this style.
+    #[serde(default, skip_serializing_if = "is_native")]
+    pub(crate) style: CallStyle,
+    /// Sampling parameters of every request.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) sampling: Map<String, Value>,
+    /// Plug-in tools that the agent was offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) plug_ins: Option<PlugIns>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_native(style: &CallStyle) -> bool {
+    matches!(style, CallStyle::Openai)
 }
 
 /// First and last day asked for, YYYY-MM-DD.
@@ -79,6 +97,22 @@ fn host_today() -> Day {
 }
 
 impl Manifest {
+    /// The manifest of an agent under a card, hiding nothing yet.
+    pub(crate) fn of(card: Card, agent: &Agent) -> Self {
+        Self {
+            card,
+            window: None,
+            window_id: String::new(),
+            mask_dates: false,
+            mask_entities: false,
+            entity_mask_seed: String::new(),
+            gated: false,
+            style: agent.style,
+            sampling: agent.sampling.clone(),
+            plug_ins: None,
+        }
+    }
+
     /// The mask of the run.
     pub(crate) fn mask(&self, key: Vec<u8>) -> MaskConfig {
         MaskConfig { dates: self.mask_dates, entities: self.mask_entities, style: MaskStyle::Opaque, key }

@@ -9,6 +9,7 @@ use crate::run::{RunFolder, World, machine, pretty};
 use crate::{gate, source};
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use traderharness_connect::StyledClient;
 use traderharness_harness::Sandbox;
 use traderharness_harness::model::ReplayClient;
 use traderharness_harness::resume::CheckingJournal;
@@ -217,9 +218,10 @@ pub(crate) fn play(
     let days = world.days(days)?;
     world.gate.set(setup.gate);
     world.sandbox.set(setup.sandbox);
-    let mut client = ReplayClient::new(player);
+    // The recording holds what a model in a style was sent.
+    let mut client = StyledClient::new(ReplayClient::new(player), manifest.style);
     let summary = world.play(setup.journal, &mut client, &days, &meta.model, observer)?;
-    let player = client.into_player();
+    let player = client.into_inner().into_player();
     if player.cassette().scheme() == Scheme::Whole {
         // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.
         player.cassette().verify().map_err(|e| Fault::new(Class::Finding, e))?;

@@ -1,6 +1,8 @@
 //! A day as a person wants to read it: clock, calls, repairs, orders, equity.
 
 use crate::fault::{Class, Fault};
+use crate::figures;
+use crate::result::RunResult;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -199,6 +201,41 @@ fn shorten(text: &str, limit: usize) -> String {
     } else {
         format!("{}...", flat.chars().take(limit.saturating_sub(3)).collect::<String>())
     }
+}
+
+/// A line for the person, beside the result.
+#[expect(clippy::print_stderr, reason = "stdout belongs to the result")]
+pub(crate) fn tell(text: &str) {
+    eprintln!("{text}");
+}
+
+/// The run in three lines, then every figure.
+pub(crate) fn result_text(result: &RunResult, data_notes: &str) -> String {
+    let calls = |key: &str| result.calls.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let families = ["succeeded", "bad_arguments", "refused", "environment"];
+    let change = (result.final_equity - result.initial_cash) * 100.0 / result.initial_cash;
+    let mut text = format!(
+        "\n{} day(s): {:.2} -> {:.2} CNY ({change:+.2}%)\n{} model requests, {} tool calls: {} succeeded, {} bad arguments, {} refused, {} environment",
+        result.days.len(),
+        result.initial_cash,
+        result.final_equity,
+        result.requests,
+        families.iter().map(|key| calls(key)).sum::<u64>(),
+        calls("succeeded"),
+        calls("bad_arguments"),
+        calls("refused"),
+        calls("environment")
+    );
+    if let Some(code) = &result.stop_code {
+        let _ = write!(text, "\nThe run stopped before its end: {code}.");
+    }
+    // What the lines above say is not said again.
+    let said = ["status", "days", "total assets", "requests", "calls that succeeded", "bad arguments", "refused", "environment"];
+    let rows = figures::rows(result).into_iter().filter(|(name, _)| !said.contains(name));
+    let lines: Vec<Vec<String>> = rows.map(|(name, value)| vec![format!("  {name}"), value]).collect();
+    let _ = write!(text, "\n{}", figures::table(&lines).trim_end());
+    text.push_str(data_notes);
+    text
 }
 
 /// The run in three lines.

@@ -262,6 +262,21 @@ impl ExternalTool {
         self.time_limit
     }
 
+    /// Characters of a result.
+    pub const fn result_limit(&self) -> usize {
+        self.result_limit
+    }
+
+    /// JSON Schema of the arguments, as it is published.
+    pub const fn input_schema(&self) -> &Value {
+        &self.input_schema
+    }
+
+    /// JSON Schema of a result that is an object.
+    pub const fn output_schema(&self) -> &Value {
+        &self.output_schema
+    }
+
     /// Stops the calls that are running now.
     pub fn cancel(&self) {
         self.plug_in.cancel();

@@ -161,6 +161,11 @@ impl<C> ResumingClient<C> {
         Self { player, inner, recorder }
     }
 
+    /// The model's client and the recorder, to end the one and finish the file of the other.
+    pub fn into_parts(self) -> (C, Recorder) {
+        (self.inner, self.recorder)
+    }
+
     /// The recorder, to finish the file.
     pub fn into_recorder(self) -> Recorder {
         self.recorder
