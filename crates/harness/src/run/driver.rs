@@ -4,6 +4,7 @@
 use super::budget::{BudgetKind, Used};
 use super::record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
 use super::rounds::{Ended, Rounds, Verdict};
+use super::taken::Taken;
 use super::{Observer, RunError, RunSettings};
 use crate::context::{Context, ContextPolicy};
 use crate::model::ModelClient;
@@ -207,12 +208,11 @@ impl<'a> Loop<'a> {
             }
             let tools = self.session.tool_definitions();
             let step = self.used.requests;
-            let response = self.ask(tools, protocol.then(|| prompt::protocol(self.session))).await?;
-            let calls = response.message.tool_calls();
+            let Taken { said, calls, .. } = self.ask(tools, protocol.then(|| prompt::protocol(self.session))).await?;
             // An answer without a call is a message too: it may give a correction up (engine E10.8).
             let reports = self.answer(&calls)?;
             let verdict = if calls.is_empty() {
-                rounds.said(&response.message, protocol)
+                rounds.said(&said, protocol)
             } else {
                 if self.session.phase().completed.is_some() {
                     return Ok(Ended::Turns);
@@ -254,8 +254,7 @@ impl<'a> Loop<'a> {
         for attempt in 1..=FINISH_ATTEMPTS {
             self.tell(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str())))?;
             let tools = self.session.tool_definitions();
-            let response = self.ask(tools, None).await?;
-            let calls = response.message.tool_calls();
+            let calls = self.ask(tools, None).await?.calls;
             let reports = self.answer(&calls)?;
             let mut outcome = None;
             for (call, report) in calls.iter().zip(&reports).filter(|(call, _)| call.name == "finish_day") {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `driver` | days and decision points |
 //! | `turn` | one request and the calls of its answer |
+//! | `taken` | the calls of an answer, in normal form |
 //! | `rounds` | what a series of answers says about the agent: errors only, nothing at all, the same again |
 //! | `shrink` | compaction of what a request shows |
 //! | [`budget`] | limits of a run, tokens and cost |
@@ -22,6 +23,7 @@ pub mod own_loop {}
 pub mod record;
 mod rounds;
 mod shrink;
+mod taken;
 mod turn;
 
 pub use budget::{BudgetExhausted, BudgetKind, Budgets, Prices, Spending, Stopwatch};

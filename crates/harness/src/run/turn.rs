@@ -3,6 +3,7 @@
 
 use super::RunError;
 use super::driver::Loop;
+use super::taken::{Taken, taken};
 use crate::dispatch::{BatchCall, CallReport, RawArguments};
 use crate::model::Turn;
 use serde_json::{Map, Value, json};
@@ -26,20 +27,26 @@ impl Loop<'_> {
     }
 
     /// Asks the model with what it is shown of the conversation so far; `extra` is appended to the request only.
-    pub(super) async fn ask(&mut self, tools: Vec<Value>, extra: Option<String>) -> Result<Response, RunError> {
+    pub(super) async fn ask(&mut self, tools: Vec<Value>, extra: Option<String>) -> Result<Taken, RunError> {
         if self.compacts && self.context.is_due(&self.messages) {
             self.compact().await?;
         }
         let mut messages = if self.compacts { self.context.view(&self.messages) } else { self.messages.clone() };
         messages.extend(extra.map(Message::user));
-        let response = self.exchange(messages, tools).await?;
+        let turn = self.turn();
+        let response = self.exchange(messages, tools.clone()).await?;
         self.iteration += 1;
         self.observer.answer(self.session, &response);
-        self.messages.push(response.message.clone());
+        let taken = taken(&response, &tools, turn);
+        self.messages.push(taken.said.clone());
         self.progress = Progress::default();
-        self.progress.not_run.extend(response.message.tool_calls().into_iter().map(|call| call.id));
+        self.progress.not_run.extend(taken.calls.iter().map(|call| call.id.clone()));
         self.check_cancelled()?;
-        Ok(response)
+        Ok(taken)
+    }
+
+    fn turn(&self) -> Turn {
+        Turn { day_index: self.session.day_index(), point: self.session.clock().point, iteration: self.iteration }
     }
 
     /// One request and its answer, recorded, within the budgets of the run.
@@ -50,7 +57,7 @@ impl Loop<'_> {
         request.sampling = self.settings.sampling.clone();
         request.tools = tools;
         request.messages = messages;
-        let turn = Turn { day_index: self.session.day_index(), point: self.session.clock().point, iteration: self.iteration };
+        let turn = self.turn();
         let step = self.used.requests;
         self.session.append(Record::ModelRequest {
             scope: DEFAULT_SCOPE.to_owned(),

@@ -15,6 +15,7 @@ mod gate;
 mod host_calls;
 mod host_calls_run;
 mod loop_batches;
+mod loop_calls;
 mod loop_context;
 mod loop_turns;
 mod memory;
