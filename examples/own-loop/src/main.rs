@@ -1,5 +1,5 @@
 //! A loop of one's own over a session, without a model client: whatever decides, it gets definitions and briefs and makes calls.
-//! Here a rule decides: it buys the first stock whose last close is above its mean. `cargo run -p traderharness-own-loop`
+//! Here a rule decides: it buys the first stock below its mean that can be bought. It never asks a model. `cargo run -p traderharness-own-loop`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use serde_json::{Value, json};
@@ -29,18 +29,19 @@ fn call(session: &mut Session, tool: &str, args: Value) -> Result<Value, Session
 }
 
 /// What a model would do with the tools: look at candidates before the open.
-fn choose(session: &mut Session) -> Result<Option<String>, SessionError> {
+fn choose(session: &mut Session) -> Result<Vec<String>, SessionError> {
     let view = session.view();
     let codes: Vec<String> = view.securities().map(|sec| session.mask().code(sec).to_owned()).collect();
+    let mut chosen = Vec::new();
     for code in codes {
         let bars = call(session, "get_kline", json!({ "stock_code": code, "days": 20 }))?;
-        let closes: Vec<f64> = bars["bars"].as_array().into_iter().flatten().filter_map(|bar| bar["close"].as_f64()).collect();
+        let closes: Vec<f64> = bars["recent_20"].as_array().into_iter().flatten().filter_map(|bar| bar["close"].as_f64()).collect();
         let mean = closes.iter().sum::<f64>() / closes.len().max(1) as f64;
-        if closes.len() >= 10 && closes.last().is_some_and(|last| *last > mean) {
-            return Ok(Some(code));
+        if closes.len() >= 10 && closes.last().is_some_and(|last| *last < mean) {
+            chosen.push(code);
         }
     }
-    Ok(None)
+    Ok(chosen)
 }
 
 /// Plays the days and returns total assets after each.
@@ -53,10 +54,13 @@ fn play(session: &mut Session, days: &[Day]) -> Result<Vec<f64>, Failure> {
         while session.clock().point != DecisionPoint::Close2 {
             let point = session.advance()?;
             session.begin_message(); // one message's calls per decision point
-            if let (DecisionPoint::Open1, Some(code)) = (point, &chosen) {
-                let order = json!({ "action": "buy", "stock_code": code, "quantity": 1000, "reasoning": "Above its mean." });
+            for code in chosen.iter().filter(|_| point == DecisionPoint::Open1) {
+                let order = json!({ "action": "buy", "stock_code": code, "quantity": 1000, "reasoning": "Below its mean." });
                 let answer = call(session, "place_order", order)?;
                 println!("{point}: {}", if answer["success"] == true { &answer["fill"] } else { &answer["error"] });
+                if answer["success"] == true {
+                    break;
+                }
             }
         }
         call(session, "finish_day", json!({ "summary": "One idea, one order." }))?;

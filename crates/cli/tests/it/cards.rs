@@ -6,7 +6,7 @@ use serde_json::Value;
 const EXAMPLES: [(&str, &str, u64); 4] = [
     // Card, what its day must show, fills.
     ("trend-follower.yaml", "structured_plan_missing_fields", 1),
-    ("leader-rotation.json", "structured_plan_missing_fields", 0),
+    ("leader-rotation.json", "No leader, no trade.", 0),
     ("mean-reversion.yaml", "cond-0001", 0),
     ("cautious-cash.yaml", "Cash stays.", 0),
 ];
