@@ -97,15 +97,14 @@ impl<W: WireFormat> HttpClient<W> {
         if self.redactor.holds(body.as_bytes()) {
             return Err(ClientFault::Unsendable { what: "it holds the key itself, which would then be recorded".to_owned() });
         }
-        let begun = Instant::now();
-        let give_up = begun + self.retry.give_up_after;
+        let give_up = from_now(self.retry.give_up_after);
         let mut nonsense = 0;
         let mut attempt = 1;
         loop {
             self.tell(&Progress::Asking { attempt });
-            let whole = (Instant::now() + self.limits.whole).min(give_up);
+            let whole = from_now(self.limits.whole).min(give_up);
             let Failed { fault, pause } = match self.attempt(body.clone(), request, turn, whole).await {
-                Ok(response) => return Ok(self.without_keys(response)),
+                Ok(response) => return Ok(self.redactor.without_keys(response)),
                 Err(failed) => failed,
             };
             let fault = self.shown_fault(fault);
@@ -117,7 +116,9 @@ impl<W: WireFormat> HttpClient<W> {
                 Worth::Once => nonsense < 2,
                 Worth::Always => true,
             };
-            if !again || attempt >= self.retry.attempts || Instant::now() + pause > give_up {
+            // A pause may be any number that a server writes down.
+            let late = Instant::now().checked_add(pause).is_none_or(|end| end > give_up);
+            if !again || attempt >= self.retry.attempts || late {
                 return Err(ClientFault::GaveUp { attempts: attempt, last: Box::new(fault) });
             }
             self.tell(&Progress::Waiting { attempt, of: self.retry.attempts, pause, why: &fault });
@@ -128,7 +129,7 @@ impl<W: WireFormat> HttpClient<W> {
 
     async fn attempt(&self, body: String, request: &Request, turn: Turn, whole: Instant) -> Result<Response, Failed> {
         let send = self.http.post(self.url.clone()).body(body).send();
-        let first = whole.min(Instant::now() + self.limits.first_byte);
+        let first = whole.min(from_now(self.limits.first_byte));
         let mut answer = match timeout_at(first, send).await {
             Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
             Err(_) => return Err(self.late("first byte", first, whole).into()),
@@ -139,7 +140,7 @@ impl<W: WireFormat> HttpClient<W> {
         let mut reader = self.wire.reader(request, turn);
         let mut bytes = 0;
         let end = loop {
-            let next = whole.min(Instant::now() + self.limits.next_byte);
+            let next = whole.min(from_now(self.limits.next_byte));
             match timeout_at(next, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => {
                     bytes += piece.len();
@@ -198,7 +199,7 @@ impl<W: WireFormat> HttpClient<W> {
             return ClientFault::Redirected { status: status.as_u16(), location }.into();
         }
         let mut body = Vec::new();
-        let until = whole.min(Instant::now() + self.limits.next_byte);
+        let until = whole.min(from_now(self.limits.next_byte));
         while let Ok(Ok(Some(piece))) = timeout_at(until, answer.chunk()).await {
             body.extend_from_slice(&piece);
             if body.len() > ERROR_BODY {
@@ -230,17 +231,6 @@ impl<W: WireFormat> HttpClient<W> {
             other => other,
         }
     }
-
-    /// An answer in which a server repeats the key goes on without it: it will be recorded and sent again.
-    fn without_keys(&self, mut response: Response) -> Response {
-        clean_value(&mut response.message.0, &self.redactor);
-        response.reasoning.as_mut().into_iter().for_each(|text| clean_text(text, &self.redactor));
-        clean_text(&mut response.finish_reason, &self.redactor);
-        let usage = response.usage.iter_mut().flat_map(|usage| usage.extra.values_mut());
-        let logprobs = response.tokens.iter_mut().flat_map(|tokens| &mut tokens.logprobs).flatten();
-        usage.chain(response.served.values_mut()).chain(logprobs).for_each(|value| clean_value(value, &self.redactor));
-        response
-    }
 }
 
 #[async_trait]
@@ -250,27 +240,10 @@ impl<W: WireFormat> ModelClient for HttpClient<W> {
     }
 }
 
-fn clean_text(text: &mut String, redactor: &Redactor) {
-    if let Some(clean) = redactor.answer(text) {
-        *text = clean;
-    }
-}
-
-/// Takes keys out of every text of a value, names of fields included.
-fn clean_value(value: &mut Value, redactor: &Redactor) {
-    match value {
-        Value::String(text) => clean_text(text, redactor),
-        Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, redactor)),
-        Value::Object(map) => {
-            if map.keys().any(|name| redactor.answer(name).is_some()) {
-                let renamed =
-                    std::mem::take(map).into_iter().map(|(name, value)| (redactor.answer(&name).unwrap_or(name), value));
-                *map = renamed.collect();
-            }
-            map.values_mut().for_each(|value| clean_value(value, redactor));
-        }
-        _ => {}
-    }
+/// The end of a limit; one that no clock reaches is a century away.
+pub(crate) fn from_now(limit: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+    Instant::now() + limit.min(CENTURY)
 }
 
 fn millis(duration: Duration) -> u64 {

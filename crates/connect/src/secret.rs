@@ -3,8 +3,10 @@
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
+use serde_json::Value;
 use std::fmt::{self, Write as _};
 use std::sync::LazyLock;
+use traderharness_replay::Response;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -86,6 +88,40 @@ impl Redactor {
     /// Whether a text that is to be sent or kept holds a secret.
     pub fn holds(&self, text: &[u8]) -> bool {
         self.answers.as_ref().is_some_and(|search| search.is_match(text))
+    }
+
+    /// An answer in which a server or an agent repeats the key goes on without it: it will be recorded and sent again.
+    pub(crate) fn without_keys(&self, mut response: Response) -> Response {
+        self.clean_value(&mut response.message.0);
+        response.reasoning.as_mut().into_iter().for_each(|text| self.clean_text(text));
+        self.clean_text(&mut response.finish_reason);
+        let usage = response.usage.iter_mut().flat_map(|usage| usage.extra.values_mut());
+        let logprobs = response.tokens.iter_mut().flat_map(|tokens| &mut tokens.logprobs).flatten();
+        usage.chain(response.served.values_mut()).chain(logprobs).for_each(|value| self.clean_value(value));
+        response
+    }
+
+    fn clean_text(&self, text: &mut String) {
+        if let Some(clean) = self.answer(text) {
+            *text = clean;
+        }
+    }
+
+    /// Takes keys out of every text of a value, names of fields included.
+    fn clean_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.clean_text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::Object(map) => {
+                if map.keys().any(|name| self.answer(name).is_some()) {
+                    let renamed =
+                        std::mem::take(map).into_iter().map(|(name, value)| (self.answer(&name).unwrap_or(name), value));
+                    *map = renamed.collect();
+                }
+                map.values_mut().for_each(|value| self.clean_value(value));
+            }
+            _ => {}
+        }
     }
 
     /// A text from outside, fit for an error: no secrets, nothing of the shape of one, one line, at most `most` characters.

@@ -15,6 +15,9 @@ const DONE: &str = "[DONE]";
 /// Start of an unreadable answer that is shown, bytes.
 const SHOWN: usize = 300;
 
+/// The byte order mark.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 #[derive(Debug)]
 enum Form {
     /// Nothing but white space so far.
@@ -88,18 +91,28 @@ impl AnswerReader for ChatReader {
                 let events = reader.push(bytes);
                 return self.events(events);
             }
-            _ => {
+            Form::Whole => {
+                self.bytes.extend_from_slice(bytes);
+                return Ok(false);
+            }
+            Form::Unknown => {
                 self.bytes.extend_from_slice(bytes);
                 start(&self.bytes)
             }
         };
-        match (first, &self.form) {
-            (None, _) | (_, Form::Whole) => Ok(false),
-            (Some(b'{' | b'[' | b'<'), _) => {
+        match first {
+            None => {
+                // White space says nothing; looked at again with every piece, much of it would take its square in time.
+                if self.bytes.len() > MARK.len() {
+                    self.bytes.truncate(0);
+                }
+                Ok(false)
+            }
+            Some(b'{' | b'[' | b'<') => {
                 self.form = Form::Whole;
                 Ok(false)
             }
-            (Some(_), _) => {
+            Some(_) => {
                 let mut reader = EventReader::default();
                 let events = reader.push(&std::mem::take(&mut self.bytes));
                 self.form = Form::Stream(reader);
@@ -119,7 +132,7 @@ impl AnswerReader for ChatReader {
                 None => Err(ClientFault::Empty { what: "the body has no content".to_owned() }),
             },
             Form::Whole => {
-                let text = self.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.bytes);
+                let text = self.bytes.strip_prefix(MARK).unwrap_or(&self.bytes);
                 let object: Value = match serde_json::from_slice(text) {
                     Ok(object) => object,
                     // JSON that is whole is whole, however the connection ended after it.
@@ -164,11 +177,10 @@ impl AnswerReader for ChatReader {
 
 /// The first byte that is no white space and no byte order mark.
 fn start(bytes: &[u8]) -> Option<u8> {
-    let mark = "\u{feff}".as_bytes();
-    if bytes.len() < mark.len() && mark.starts_with(bytes) {
+    if bytes.len() < MARK.len() && MARK.starts_with(bytes) {
         return None;
     }
-    let bytes = bytes.strip_prefix(mark).unwrap_or(bytes);
+    let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
     bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 

@@ -5,10 +5,11 @@ mod process;
 pub mod protocol;
 
 use crate::endpoint::SetupError;
+use crate::http::from_now;
 use crate::openai::response_of;
 use crate::plugin::Launch;
 use crate::progress::{Progress, Watcher, unwatched};
-use crate::secret::bounded;
+use crate::secret::{Redactor, bounded};
 use async_trait::async_trait;
 use process::Process;
 use protocol::{Line, PROTOCOL};
@@ -51,6 +52,8 @@ pub struct PipeClient {
     process: Process,
     name: String,
     limits: PipeLimits,
+    /// Takes the values of passed variables out of answers, which are recorded.
+    redactor: Redactor,
     watcher: Watcher,
     asked: u64,
     /// Why the process is not asked any more: after a broken protocol nothing says which line belongs to what.
@@ -70,8 +73,9 @@ impl PipeClient {
     /// # Errors
     /// [`SetupError::Start`] when it cannot be started, [`SetupError::Greeting`] when it does not greet as [`protocol`] says.
     pub async fn start(launch: Launch, limits: PipeLimits) -> Result<Self, SetupError> {
+        let redactor = Redactor::new(&launch.secrets());
         let process = Process::start(launch, limits.line_bytes).map_err(SetupError::Start)?;
-        let mut client = Self { process, name: String::new(), limits, watcher: unwatched(), asked: 0, broken: None };
+        let mut client = Self { process, name: String::new(), limits, redactor, watcher: unwatched(), asked: 0, broken: None };
         client.greet().await?;
         Ok(client)
     }
@@ -90,7 +94,7 @@ impl PipeClient {
 
     /// Tells the process that the run is over and gives it a moment to end by itself.
     pub async fn end(mut self) {
-        let until = Instant::now() + self.limits.end;
+        let until = from_now(self.limits.end);
         // A process that does not listen any more is killed by the drop.
         let _ = self.process.write(&protocol::end(), until).await;
         self.process.ended(until).await;
@@ -98,7 +102,7 @@ impl PipeClient {
 
     async fn greet(&mut self) -> Result<(), ClientFault> {
         let limit = self.limits.greeting;
-        let until = Instant::now() + limit;
+        let until = from_now(limit);
         self.write(&protocol::hello(), until, limit).await?;
         match self.line("greeting", until, limit).await? {
             Line::Hello { protocol: PROTOCOL, name } => {
@@ -115,7 +119,7 @@ impl PipeClient {
     async fn ask(&mut self, request: &Request, turn: Turn) -> Result<Response, ClientFault> {
         self.asked += 1;
         let limit = self.limits.answer;
-        let until = Instant::now() + limit;
+        let until = from_now(limit);
         (self.watcher)(&Progress::Asking { attempt: 1 });
         self.write(&protocol::request(self.asked, request, turn), until, limit).await?;
         match self.line("answer of the agent", until, limit).await? {
@@ -123,7 +127,7 @@ impl PipeClient {
                 let message = protocol::message(content.as_deref(), &tool_calls, reasoning.as_deref());
                 let mut response = response_of(&message, finish_reason.as_deref(), request, turn)?;
                 response.usage = usage.map(Usage::from);
-                Ok(response)
+                Ok(self.redactor.without_keys(response))
             }
             Line::Error { id, message } if id == self.asked => {
                 Err(ClientFault::Agent { message: bounded(&self.process.redact(&message), SHOWN * 2) })
@@ -178,7 +182,7 @@ impl PipeClient {
     }
 
     async fn gone(&mut self) -> ClientFault {
-        let status = self.process.ended(Instant::now() + self.limits.end).await;
+        let status = self.process.ended(from_now(self.limits.end)).await;
         ClientFault::Exited { status, stderr: self.process.last_words().await }
     }
 

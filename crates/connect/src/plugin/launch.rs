@@ -1,6 +1,7 @@
 //! Starting and ending a plug-in's process: own process group, an environment made from an allow-list, and nothing of its values in any
 //! text that leaves here.
 
+use crate::secret::Secret;
 use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
@@ -92,6 +93,11 @@ impl Launch {
 
     pub(crate) fn refused(&self, reason: &std::io::Error) -> LaunchFault {
         LaunchFault::Refused { program: self.argv.first().cloned().unwrap_or_default(), reason: self.redact(&reason.to_string()) }
+    }
+
+    /// The values of the variables that were passed on.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        self.env.iter().filter(|(name, _)| name != "PATH").map(|(_, value)| Secret::new(value)).collect()
     }
 
     /// `text` without the values of the variables that were passed on.

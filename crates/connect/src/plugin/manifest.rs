@@ -342,10 +342,50 @@ impl Manifest {
         let raw: Vec<&str> = self.mcp.iter().map(|m| m.server.as_str()).collect();
         let servers = names::segments(&raw);
         collisions("servers".into(), &raw, &servers, &mut loaded.warnings);
+        let mut offered = Vec::new();
         for (source, (segment, _)) in self.mcp.iter().zip(&servers) {
-            source.load(segment, folder, environment, &mut loaded);
+            offered.extend(source.load(segment, folder, environment, &mut loaded));
+        }
+        apart(&mut offered, &mut loaded.warnings);
+        for Offered { declared, server, raw, plug_in } in offered {
+            match ExternalTool::new(declared, plug_in) {
+                Ok(tool) => loaded.entries.push(Entry::external(tool)),
+                Err(fault) => {
+                    loaded.warnings.push(Warning::Unusable { server, tool: raw, fault: fault.to_string() });
+                }
+            }
         }
         Ok(loaded)
+    }
+}
+
+/// A tool of an MCP server, before its name is settled.
+struct Offered {
+    declared: Declaration,
+    server: String,
+    /// The server's name for it.
+    raw: String,
+    plug_in: Arc<dyn PlugIn>,
+}
+
+/// Gives tools of different servers different names: tool `b_c` of server `a` and tool `c` of server `a_b` meet in one.
+fn apart(offered: &mut [Offered], warnings: &mut Vec<Warning>) {
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, tool) in offered.iter().enumerate() {
+        groups.entry(tool.declared.name.clone()).or_default().push(at);
+    }
+    for (name, places) in groups.into_iter().filter(|(_, places)| places.len() > 1) {
+        let mut raw = Vec::new();
+        for tool in places.iter().filter_map(|at| offered.get(*at)) {
+            raw.push(format!("`{}` of {}", tool.raw, tool.server));
+        }
+        for at in places {
+            if let Some(tool) = offered.get_mut(at) {
+                tool.declared.name = names::told_apart(&name, &tool.server, &tool.raw);
+            }
+        }
+        raw.sort();
+        warnings.push(Warning::Collision { what: "tools".to_owned(), names: raw });
     }
 }
 
@@ -446,9 +486,15 @@ impl PipeTool {
 }
 
 impl McpSource {
-    fn load(&self, segment: &str, folder: &Path, environment: &dyn Fn(&str) -> Option<String>, loaded: &mut Loaded) {
+    fn load(
+        &self,
+        segment: &str,
+        folder: &Path,
+        environment: &dyn Fn(&str) -> Option<String>,
+        loaded: &mut Loaded,
+    ) -> Vec<Offered> {
         if self.enabled_tools.is_empty() {
-            return;
+            return Vec::new();
         }
         let source = format!("mcp server {}", self.server);
         let started = start(&self.argv, &self.env, folder, environment)
@@ -461,7 +507,8 @@ impl McpSource {
             Ok(listed) => listed,
             Err(reason) => {
                 let prefix = names::prefix(segment);
-                return fail(loaded, SourceFailure { source, reason, names: Vec::new(), prefix });
+                fail(loaded, SourceFailure { source, reason, names: Vec::new(), prefix });
+                return Vec::new();
             }
         };
         tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -475,20 +522,16 @@ impl McpSource {
             }
         }
         let server: Arc<dyn PlugIn> = Arc::new(server);
-        for (tool, (name, _)) in tools.iter().zip(&segments) {
-            if !self.enabled_tools.iter().any(|wanted| wanted == "*" || *wanted == tool.name) {
-                continue;
-            }
-            let declared = self.declaration(&source, names::tool(segment, name), tool, &mut loaded.warnings);
-            match ExternalTool::new(declared, Arc::clone(&server)) {
-                Ok(tool) => loaded.entries.push(Entry::external(tool)),
-                Err(fault) => loaded.warnings.push(Warning::Unusable {
-                    server: self.server.clone(),
-                    tool: tool.name.clone(),
-                    fault: fault.to_string(),
-                }),
-            }
-        }
+        let wanted = |tool: &Listed| self.enabled_tools.iter().any(|wanted| wanted == "*" || *wanted == tool.name);
+        let chosen = tools.iter().zip(&segments).filter(|(tool, _)| wanted(tool));
+        chosen
+            .map(|(tool, (name, _))| Offered {
+                declared: self.declaration(&source, names::tool(segment, name), tool, &mut loaded.warnings),
+                server: self.server.clone(),
+                raw: tool.name.clone(),
+                plug_in: Arc::clone(&server),
+            })
+            .collect()
     }
 
     fn declaration(&self, source: &str, name: String, listed: &Listed, warnings: &mut Vec<Warning>) -> Declaration {

@@ -67,11 +67,17 @@ pub fn prefix(server: &str) -> String {
 /// The name of a tool of a server, from their segments. One that is too long keeps its start and a digest of the whole.
 pub fn tool(server: &str, tool: &str) -> String {
     let name = format!("{}{tool}", prefix(server));
-    if name.len() <= LONGEST {
-        return name;
-    }
+    if name.len() <= LONGEST { name } else { with_digest(&name, &name) }
+}
+
+/// A name that tools of several servers would have, with a digest of the raw names of this one.
+pub fn told_apart(name: &str, server: &str, tool: &str) -> String {
+    with_digest(name, &format!("{server}\n{tool}"))
+}
+
+fn with_digest(name: &str, of: &str) -> String {
     let kept: String = name.chars().take(LONGEST - 9).collect();
-    format!("{}_{}", kept.trim_end_matches('_'), digest(&name))
+    format!("{}_{}", kept.trim_end_matches('_'), digest(of))
 }
 
 #[cfg(test)]
@@ -121,5 +127,14 @@ mod tests {
         let (a, b) = (tool("s", &"x".repeat(80)), tool("s", &format!("{}y", "x".repeat(79))));
         assert!(a.len() <= LONGEST && b.len() <= LONGEST && a != b, "{a} {b}");
         assert_eq!(tool("news", "search"), "mcp_news_search");
+    }
+
+    #[test]
+    fn tools_of_two_servers_that_meet_in_one_name_are_told_apart() {
+        let name = tool("a", "b_c");
+        assert_eq!(name, tool("a_b", "c"));
+        let (one, two) = (told_apart(&name, "a", "b_c"), told_apart(&name, "a_b", "c"));
+        assert!(one != two && one.starts_with("mcp_a_b_c_") && two.starts_with("mcp_a_b_c_"), "{one} {two}");
+        assert!(told_apart(&"x".repeat(64), "a", "b").len() <= LONGEST);
     }
 }

@@ -12,10 +12,10 @@
 
 use super::launch::{Group, LastWords, Launch, LaunchFault};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::process::{Child, ChildStdin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use traderharness_contract::arguments::{ARGUMENTS_LIMIT, parse_arguments};
@@ -23,6 +23,9 @@ use traderharness_harness::plugin::{PlugIn, PlugInAnswer, PlugInContext};
 
 /// How often a waiting call looks whether the run is to end.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Lines that are read ahead: a program that talks without end waits in its pipe instead of filling our memory.
+const AHEAD: usize = 4;
 
 /// A plug-in over a pipe.
 #[derive(Debug)]
@@ -167,7 +170,7 @@ impl Process {
     fn start(launch: &Launch) -> Result<Self, LaunchFault> {
         let mut child = launch.command().spawn().map_err(|fault| launch.refused(&fault))?;
         let (requests, outgoing) = mpsc::channel::<Vec<u8>>();
-        let (incoming, lines) = mpsc::channel();
+        let (incoming, lines) = mpsc::sync_channel(AHEAD);
         let words = child.stderr.take().map(LastWords::listen).unwrap_or_default();
         if let Some(stdin) = child.stdin.take() {
             // A program that does not read must not hold the call beyond its deadline.
@@ -253,7 +256,7 @@ fn write_lines(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>) {
     }
 }
 
-fn read_lines(stdout: ChildStdout, lines: &Sender<Line>) {
+fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
     let mut reader = BufReader::new(stdout);
     loop {
         let mut bytes = Vec::new();
@@ -366,5 +369,30 @@ mod tests {
         invalid(r#"{"id":7,"ok":true,"result":{},"error":"x"}"#, "no `error`");
         invalid(r#"{"id":7,"ok":false,"result":{}}"#, "`error`");
         invalid(r#"{"id":7,"ok":"yes","result":{}}"#, "`ok`");
+    }
+
+    /// Lines without end, counted as they are taken.
+    struct Endless(std::sync::Arc<AtomicU64>);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.fetch_add(1, Ordering::AcqRel);
+            buffer[..2].copy_from_slice(b"x\n");
+            Ok(2)
+        }
+    }
+
+    #[test]
+    fn a_program_that_talks_without_end_is_read_no_further_than_it_is_heard() {
+        let taken = std::sync::Arc::new(AtomicU64::new(0));
+        let (sender, lines) = mpsc::sync_channel(AHEAD);
+        let endless = Endless(std::sync::Arc::clone(&taken));
+        let reading = std::thread::spawn(move || read_lines(endless, &sender));
+        for _ in 0..1_000 {
+            assert!(matches!(lines.recv(), Ok(Line::Text(_))));
+        }
+        assert!(taken.load(Ordering::Acquire) <= 1_000 + AHEAD as u64 + 2);
+        drop(lines);
+        reading.join().unwrap();
     }
 }

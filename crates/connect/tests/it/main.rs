@@ -7,6 +7,7 @@ mod answers;
 mod ask;
 mod day;
 mod failures;
+mod hostile;
 mod keys;
 mod pieces;
 mod pipe;
