@@ -7,6 +7,7 @@
 use super::literal::{Reader, Stop, balanced, write_key};
 use super::think::MARK;
 use super::{DiagnosticKind, Parsed, ParsedCall, arguments, untouched};
+use crate::arguments::parse_arguments;
 use serde_json::{Map, Value};
 
 const ACTION: &str = "Action:";
@@ -186,7 +187,8 @@ impl Text<'_> {
                 None => return Err(Fault::NoCall),
                 Some(b')') => {
                     text.push('}');
-                    repaired |= separated && text.len() > 2;
+                    // What the gate refuses (a key that came twice) was not repaired.
+                    repaired = (repaired || separated && text.len() > 2) && parse_arguments(&text).is_ok();
                     return Ok(Written { text, repaired, end: reader.at + 1 });
                 }
                 Some(b',') => {

@@ -41,6 +41,7 @@ fn text(line: &str, args: Value) {
 fn refused(style: CallStyle, content: &str, name: &str) {
     let parsed = check(style, content, &[(name, None)]);
     assert!(parsed.diagnostics.iter().any(|d| d.kind == DiagnosticKind::Unreadable), "{content}");
+    assert!(!parsed.calls[0].repaired, "what is refused was not repaired: {content}");
     let failure = parse_arguments(&parsed.calls[0].arguments).unwrap_err().failure(name);
     assert_eq!(failure.code, ErrorCode::InvalidToolArgumentsJson);
 }
@@ -237,6 +238,8 @@ fn what_is_repaired_loses_nothing() {
 // seed A6.9.4, A6.9.5; complaints JR-4, JR-5
 #[test]
 fn what_cannot_be_repaired_is_answered_and_not_run() {
+    refused(Text, "Action: f(a=1,, a=2)", "f");
+    refused(Text, "Action: f(a=1,\n a=2)", "f");
     for params in [
         r#"{"a": NaN}"#,
         r#"{"a": -Infinity}"#,
