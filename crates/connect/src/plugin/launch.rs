@@ -6,7 +6,8 @@ use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Shortest value that is taken out of texts; a shorter one is no secret and would tear words apart.
 const SHORTEST_SECRET: usize = 4;
@@ -138,25 +139,41 @@ impl Group {
     }
 }
 
+/// How long a report waits for the rest of what an ended process wrote; its last line is often the reason.
+const REST: Duration = Duration::from_millis(300);
+
 /// The end of what a process wrote to its error stream.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct LastWords(Arc<(Mutex<Tail>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    listening: bool,
+}
 
 impl LastWords {
     /// Reads the stream to its end on a thread of its own, so that the process never waits for a reader.
     pub(crate) fn listen(mut stream: impl Read + Send + 'static) -> Self {
         let words = Self::default();
+        words.tail().listening = true;
         let kept = words.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 1024];
             while let Ok(read @ 1..) = stream.read(&mut buffer) {
-                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&buffer[..read]);
-                let surplus = kept.len().saturating_sub(LAST_WORDS);
-                kept.drain(..surplus);
+                let mut tail = kept.tail();
+                tail.bytes.extend_from_slice(&buffer[..read]);
+                let surplus = tail.bytes.len().saturating_sub(LAST_WORDS);
+                tail.bytes.drain(..surplus);
             }
+            kept.tail().listening = false;
+            kept.0.1.notify_all();
         });
         words
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last line that says something, in a form that fits a sentence; empty when there is none.
@@ -167,9 +184,10 @@ impl LastWords {
 
     /// The last line that says something, at most 200 characters; empty when there is none.
     pub(crate) fn line(&self, launch: &Launch) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.1.wait_timeout_while(self.tail(), REST, |tail| tail.listening);
+        let tail = waited.unwrap_or_else(PoisonError::into_inner).0;
         // The whole tail is redacted first: a value may span lines.
-        let text = launch.redact(&String::from_utf8_lossy(&kept));
+        let text = launch.redact(&String::from_utf8_lossy(&tail.bytes));
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         line.trim().chars().take(200).collect()
     }

@@ -193,3 +193,26 @@ fn no_tool_is_enabled_by_an_empty_list_and_the_server_is_not_started() {
     let loaded = load(&Manifest::read(&text, Format::Json).unwrap());
     assert!(loaded.entries.is_empty() && loaded.failures.is_empty() && !log.exists());
 }
+
+#[test]
+fn a_server_of_the_official_sdk_lists_answers_and_fails() {
+    let Some(python) = python() else { return };
+    let has_sdk = std::process::Command::new(&python).args(["-c", "import mcp"]).output().is_ok_and(|out| out.status.success());
+    if !has_sdk {
+        println!("skipped: the Python of this machine has no `mcp` package");
+        return;
+    }
+    let text = json!({"mcp": [{"server": "sdk", "argv": [python, fixture("sdk_server.py").display().to_string()], "tools": {"add": {"effect": "compute"}}}]});
+    let loaded = load(&Manifest::read(&text.to_string(), Format::Json).unwrap());
+    assert_eq!(names(&loaded), ["mcp_sdk_add", "mcp_sdk_quote"], "{:?}", loaded.warnings);
+    let toolbox = toolbox(loaded, &Card::builtin(), true);
+    let add = toolbox.all().iter().find(|t| t.bound.spec().name == "mcp_sdk_add").unwrap();
+    assert_eq!(add.definition.input_schema["properties"]["note"]["type"], "string");
+    let argv = vec![python, fixture("sdk_server.py").display().to_string()];
+    let server = McpServer::new(Launch::new(argv, &[], None, &environment).unwrap()).unwrap();
+    let PlugInAnswer::Object { object } = ask(&server, "quote", json!({"code": "x"}), ENOUGH) else { panic!("no object") };
+    assert!(Value::Object(object).to_string().contains("10.5"));
+    // What it says about the exception differs between versions of the SDK.
+    let answer = ask(&server, "quote", json!({"code": "none"}), ENOUGH);
+    assert!(matches!(&answer, PlugInAnswer::Failed { message } if !message.is_empty()), "{answer:?}");
+}
