@@ -13,6 +13,7 @@ use crate::{ErrorCode, Policy, Tool, ToolFailure, ToolSpec};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Starts the line of a description that holds the example; prompts of the text styles take it from there.
 pub(crate) const EXAMPLE: &str = "Example arguments: ";
@@ -203,17 +204,18 @@ impl Definition {
         Normalised { args, notes }
     }
 
-    /// Checks arguments. All faults are reported, in a stable order.
+    /// Checks arguments. All faults are reported, in a stable order; of more than 60 the first ones and how many there are.
     ///
     /// # Errors
     /// The faults, sorted by path and message.
     pub fn validate(&self, args: &Value) -> Result<(), Vec<Issue>> {
         let report = Report { schema: &self.input_schema, shape: &self.shape, value: args };
-        let mut found = if self.validator.is_valid(args) { Vec::new() } else { report.issues(&self.validator) };
+        let mut found = if self.validator.is_valid(args) { Vec::new() } else { report.found(&self.validator) };
         let mut extra = Vec::new();
         self.shape.faults(args, "", &mut extra);
         // A place that the schema already refuses needs no second word.
-        extra.retain(|issue| found.iter().all(|f| f.path != issue.path));
+        let refused: BTreeSet<String> = found.iter().map(|issue| issue.path.clone()).collect();
+        extra.retain(|issue| !refused.contains(&issue.path));
         found.extend(extra);
         if found.is_empty() { Ok(()) } else { Err(issues::finish(found)) }
     }

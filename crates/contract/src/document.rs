@@ -52,7 +52,7 @@ impl Document {
         if self.validator.is_valid(document) {
             return Vec::new();
         }
-        issues::finish(Report { schema: &self.schema, shape: &self.shape, value: document }.issues(&self.validator))
+        Report { schema: &self.schema, shape: &self.shape, value: document }.issues(&self.validator)
     }
 }
 

@@ -6,11 +6,17 @@ use crate::json::{characters, pointer_segment, prefix, text};
 use crate::schema::shape::Shape;
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// Characters of an unknown field name that are repeated.
 const NAME_LIMIT: usize = 64;
 /// Values of a list (enum, accepted fields) that are written out.
 const LIST_LIMIT: usize = 40;
+
+/// Unknown fields of one object that are told one by one; of the others their number.
+const UNKNOWN_LIMIT: usize = 20;
+/// Faults that are told; of the others their number. What a model sent may hold a hundred thousand.
+const ISSUE_LIMIT: usize = 60;
 
 /// Schema and value a report is about.
 pub(crate) struct Report<'a> {
@@ -20,13 +26,18 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Every fault, sorted by path and message, each once.
+    /// Every fault, sorted by path and message, each once, in a bounded number.
     pub(crate) fn issues(&self, validator: &jsonschema::Validator) -> Vec<Issue> {
+        finish(self.found(validator))
+    }
+
+    /// Every fault, in no order.
+    pub(crate) fn found(&self, validator: &jsonschema::Validator) -> Vec<Issue> {
         let mut issues = Vec::new();
         for error in validator.iter_errors(self.value) {
             self.explain(&error, &mut issues);
         }
-        finish(issues)
+        issues
     }
 
     fn explain(&self, error: &ValidationError<'_>, issues: &mut Vec<Issue>) {
@@ -101,12 +112,21 @@ impl Report<'_> {
                 accepted.push(name);
             }
         }
-        for name in sent {
-            if accepted.contains(&name.as_str()) && owner.get("properties").and_then(|p| p.get(name)).is_some() {
-                continue;
-            }
-            let shown = if characters(name) > NAME_LIMIT { format!("{}…", prefix(name, NAME_LIMIT)) } else { name.clone() };
-            let path = join(path, &shown);
+        let known = |name: &str| accepted.contains(&name) && owner.get("properties").and_then(|p| p.get(name)).is_some();
+        let mut unknown: Vec<&str> = sent.iter().map(String::as_str).filter(|name| !known(name)).collect();
+        unknown.sort_unstable();
+        let place = |name: &str| {
+            let shown = if characters(name) > NAME_LIMIT { format!("{}…", prefix(name, NAME_LIMIT)) } else { name.to_owned() };
+            join(path, &shown)
+        };
+        let (told, rest) = unknown.split_at(unknown.len().min(UNKNOWN_LIMIT));
+        if let [first, others @ ..] = rest {
+            let path = place(first);
+            let message = format!("{} and {} more are not known fields", label(&path), others.len());
+            issues.push(Issue { path, message, kind: IssueKind::Unknown });
+        }
+        for name in told {
+            let path = place(name);
             let near = closest(name, &accepted).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
             let list = if accepted.is_empty() {
                 "No fields are accepted here".to_owned()
@@ -160,12 +180,17 @@ impl Report<'_> {
     }
 }
 
-/// Sorts, and keeps one issue per path and message. How a value should look is not told for a field that must go.
+/// Sorts, keeps one issue per path and message, and bounds their number. How a value should look is not told for a field that must go.
 pub(crate) fn finish(mut issues: Vec<Issue>) -> Vec<Issue> {
-    let barred: Vec<String> = issues.iter().filter(|i| i.kind == IssueKind::NotAccepted).map(|i| i.path.clone()).collect();
+    let barred: BTreeSet<String> = issues.iter().filter(|i| i.kind == IssueKind::NotAccepted).map(|i| i.path.clone()).collect();
     issues.retain(|i| i.kind == IssueKind::NotAccepted || !barred.contains(&i.path));
     issues.sort(); // the validator's order is not part of the contract
     issues.dedup_by(|a, b| a.path == b.path && a.message == b.message);
+    let more = issues.len().saturating_sub(ISSUE_LIMIT);
+    issues.truncate(ISSUE_LIMIT);
+    if let Some(last) = issues.last_mut().filter(|_| more > 0) {
+        last.message.push_str(&format!(" (and {more} more faults like these)"));
+    }
     issues
 }
 
