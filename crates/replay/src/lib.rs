@@ -52,6 +52,7 @@ mod jsonl;
 mod lines;
 mod player;
 mod recorder;
+pub mod redact;
 pub mod reference;
 pub mod request;
 pub mod trajectory;

@@ -4,4 +4,5 @@
 mod canonical;
 mod cassette;
 mod diff;
+mod redact;
 mod trajectory;
