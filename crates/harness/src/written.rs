@@ -85,10 +85,20 @@ pub fn read(text: &str, format: Format) -> Result<Value, TextFault> {
 /// Arrays and mappings inside each other.
 const DEPTH: usize = 64;
 
-/// Whether brackets outside of double quotes are nested too deeply: the reader of YAML goes down once per bracket.
+/// Unclosed brackets of a text, those in quotes and comments included: no card has so many, and a reader of YAML that meets them as
+/// real ones takes the square of their number in time.
+const UNCLOSED: usize = 1_000;
+
+/// Whether brackets are nested too deeply: the reader of YAML goes down once per bracket. Where a quote of YAML begins and ends takes
+/// a whole reader to say, so a quote that is none must not hide what follows it.
 fn is_deep(text: &str) -> bool {
-    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let (mut depth, mut unclosed, mut quoted, mut escaped) = (0_usize, 0_usize, false, false);
     text.bytes().any(|byte| {
+        match byte {
+            b'[' | b'{' => unclosed += 1,
+            b']' | b'}' => unclosed = unclosed.saturating_sub(1),
+            _ => {}
+        }
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
@@ -97,7 +107,7 @@ fn is_deep(text: &str) -> bool {
             b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth > DEPTH
+        depth > DEPTH || unclosed > UNCLOSED
     })
 }
 
@@ -175,6 +185,9 @@ mod tests {
         fails("a: !secret x\n", Format::Yaml, "tag");
         fails("- a\n", Format::Yaml, "no mapping");
         fails(&format!("a: {}", "[".repeat(100_000)), Format::Yaml, "deeper than 64");
+        for quote in ["# \"\n", "b: '\"'\n", "b: |\n  \"\n"] {
+            fails(&format!("{quote}a: {}", "[".repeat(200_000)), Format::Yaml, "deeper than 64");
+        }
         fails("# nothing\n", Format::Yaml, "empty");
         fails("a: 1\n---\nb: 2\n", Format::Yaml, "more than one document");
     }
