@@ -174,7 +174,7 @@ fn replace(search: &AhoCorasick, text: &str) -> String {
 /// Every form of a secret that is searched for.
 fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
-    let json = serde_json::Value::from(secret).to_string();
+    let json = Value::from(secret).to_string();
     forms.push(json.trim_matches('"').to_owned());
     for lower in [false, true] {
         forms.push(percent(secret, lower));
