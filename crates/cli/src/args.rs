@@ -26,6 +26,10 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Replay a recording and check that every request is identical.
     Replay(ReplayOptions),
+    /// Play several agents over the same days, each with an account of its own, beside rule-based baselines.
+    Compare(CompareOptions),
+    /// Show results of recorded runs, side by side, and hold them against their recordings.
+    Report(ReportOptions),
     /// Show the contract of all tools, or of one.
     Tools(ToolsOptions),
     /// Look at, make or check datasets.
@@ -168,6 +172,59 @@ pub(crate) struct ReplayOptions {
     #[arg(long)]
     pub(crate) show: bool,
     /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompareOptions {
+    /// What is compared, YAML or JSON (docs/running.md); options given here win over it.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    /// Card of an agent; may come several times. All are played by what --script, --baseline, --base-url or --pipe names.
+    #[arg(long, visible_alias = "agent", value_name = "FILE")]
+    pub(crate) card: Vec<PathBuf>,
+    /// First day, YYYY-MM-DD.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) start: Option<String>,
+    /// Last day, YYYY-MM-DD.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) end: Option<String>,
+    /// Dataset: a directory in the documented layout or a cache file. Without it the bundled real pack is used.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// New folder: each agent is recorded in a folder of its own in it, and compare.json beside them.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: PathBuf,
+    /// What is hidden from the agents [default: all].
+    #[arg(long, value_enum)]
+    pub(crate) mask: Option<MaskChoice>,
+    /// File with the mask key (64 hex digits); without it a new secret is drawn.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask_key: Option<PathBuf>,
+    /// Play everything under so many mask keys, made from the first one [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) seeds: Option<u32>,
+    /// Leave out buy-and-hold, moving-average and random.
+    #[arg(long)]
+    pub(crate) no_baselines: bool,
+    #[command(flatten)]
+    pub(crate) interpreter: InterpreterOptions,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
+    #[command(flatten)]
+    pub(crate) agent: AgentOptions,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReportOptions {
+    /// Run folders.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

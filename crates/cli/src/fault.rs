@@ -48,6 +48,18 @@ impl Fault {
         self
     }
 
+    /// The failure in one sentence, with its causes.
+    pub(crate) fn sentence(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for cause in self.error.chain().map(ToString::to_string) {
+            // Transparent errors repeat their source's text.
+            if parts.last() != Some(&cause) {
+                parts.push(cause);
+            }
+        }
+        parts.join(": ")
+    }
+
     /// Prints to stderr and gives the exit code; one JSON object for a machine.
     #[expect(clippy::print_stderr, reason = "the one place where the command talks about failures")]
     pub(crate) fn report(&self, json: bool) -> ExitCode {

@@ -24,8 +24,11 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or_default();
     let calls = |key: &str| number(&result.calls, key);
     let tokens = |key: &str| number(&result.tokens, key);
+    let asks = matches!(result.agent.as_str(), "model" | "program" | "unknown");
     let mut used = format!("{} in, {} out", tokens("input"), tokens("output"));
-    if tokens("estimated_requests") > 0 {
+    if !asks {
+        "n/a (no model was asked)".clone_into(&mut used);
+    } else if tokens("estimated_requests") > 0 {
         let _ = write!(used, " (estimated for {} of {} requests)", tokens("estimated_requests"), result.requests);
     }
     let text = |key: &str| result.cost.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -31,11 +31,16 @@ pub(crate) struct LimitOptions {
     #[arg(long, value_name = "M", conflicts_with = "max_seconds")]
     pub(crate) max_minutes: Option<u64>,
     /// Stop before the next request once this much is spent, in the currency of the prices: 2.50.
-    #[arg(long, value_name = "X", requires = "price_in")]
+    #[arg(long, value_name = "X")]
     pub(crate) max_cost: Option<String>,
 }
 
 impl LimitOptions {
+    /// The same for an agent without prices, which costs nothing that could be limited.
+    pub(crate) fn without_cost(&self) -> Self {
+        Self { max_cost: None, ..self.clone() }
+    }
+
     /// Settings of a run of this model under these limits.
     pub(crate) fn settings(&self, model: &str, prices: Option<Prices>, cancel: CancelToken) -> Result<RunSettings, Fault> {
         let max_cost_micros = self.max_cost.as_deref().map(micros).transpose()?;

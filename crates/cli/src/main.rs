@@ -8,6 +8,7 @@ mod agent;
 mod args;
 mod cards;
 mod code;
+mod compare;
 mod data;
 mod demo;
 mod doctor;
@@ -23,6 +24,7 @@ mod plugins;
 mod progress;
 mod replay;
 mod report;
+mod reports;
 mod result;
 mod run;
 mod sandbox;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
         args::Command::Demo(options) => demo::demo(&options),
         args::Command::Run(options) => run::run(&options),
         args::Command::Replay(options) => replay::replay(&options),
+        args::Command::Compare(options) => compare::compare(&options),
+        args::Command::Report(options) => reports::report(&options),
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
         args::Command::Gate(options) => gate::gate(&options),

@@ -1,4 +1,5 @@
-//! What was measured of the machine while a run was played: time, processor and memory of the agent's code, waits for the model. It is
+//! What was measured of the machine while a run was played: time, processor and memory of the agent's code, waits for the model; and the
+//! limits the process had. It is
 //! written beside the run as `measured.json`, and nothing of it reaches a record or a result.
 
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use traderharness_connect::Progress;
-use traderharness_harness::run::{DayRecord, Observer};
+use traderharness_harness::run::{Budgets, DayRecord, Observer};
 use traderharness_harness::{CallReport, Session};
 use traderharness_replay::Response;
 
@@ -49,10 +50,11 @@ impl<'o> Measured<'o> {
     }
 
     /// What was measured, of this process: a run that was resumed begins to measure again.
-    pub(crate) fn report(&self) -> Value {
+    pub(crate) fn report(&self, budgets: &Budgets) -> Value {
         let load = |n: &AtomicU64| n.load(Ordering::Relaxed);
         json!({
             "seconds": seconds(self.begun.elapsed()),
+            "budgets": budgets,
             "sandbox": {
                 "code_runs": self.code_runs,
                 "wall_seconds": self.wall,

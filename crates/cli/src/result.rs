@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use traderharness_connect::price::{Amount, PriceTable};
 use traderharness_harness::metrics::{Basis, Metrics, index_around, metrics};
-use traderharness_harness::run::{Budgets, CONTRACT_VERSION, RunSummary};
+use traderharness_harness::run::{Budgets, CONTRACT_VERSION, RunStatus, RunSummary};
 use traderharness_market::{Cash, Side};
 use traderharness_replay::Fingerprint;
 use traderharness_tools_exec::{Fill, Origin};
@@ -97,7 +97,7 @@ pub(crate) struct RunResult {
     pub(crate) tokens: Value,
     /// `amount` (decimal text), `currency`, `reason` when there is no amount.
     pub(crate) cost: Value,
-    /// Limits of the last process that played; null = no limit.
+    /// Limits of the process that stopped; null for a run that came to its end, whatever its limits were: they changed nothing of it.
     pub(crate) budgets: Value,
 }
 
@@ -174,7 +174,7 @@ impl RunResult {
                 "estimated_requests": summary.spending.estimated_requests,
             }),
             cost: cost(summary, agent.prices.as_ref()),
-            budgets: json!(budgets),
+            budgets: if summary.status == RunStatus::Completed { Value::Null } else { json!(budgets) },
         }
     }
 }

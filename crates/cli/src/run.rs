@@ -32,6 +32,9 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         None => Card::builtin(),
     };
     let agent = options.agent.read(&card, &environment)?;
+    if options.limits.max_cost.is_some() && agent.prices.is_none() {
+        return Err(Fault::text(Class::Input, "--max-cost needs prices").hint("pass --price-in and --price-out"));
+    }
     let price = agent.prices.as_ref().and_then(|table| table.price(&agent.plan.model()));
     let settings = options.limits.settings(&agent.plan.model(), price, limits::on_signal())?;
     let folder = match options.record.as_deref() {

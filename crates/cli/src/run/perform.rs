@@ -68,9 +68,13 @@ impl Performance<'_> {
                 let meta = world.meta(manifest, &model);
                 let memory = Box::new(MemoryFile::start(&folder.memory())?);
                 let (journal, player, recorder) = folder.open(&meta)?;
+                // A run that goes on is not what it was when it stopped.
+                for stale in [folder.result(), folder.measured()] {
+                    let _ = std::fs::remove_file(stale);
+                }
                 world.gate.set(gate.map(gate::Closed::open).transpose()?);
                 // What is recorded is what a model in a style was sent.
-                let mut client = StyledClient::new(ResumingClient::new(player, client, recorder), agent.style);
+                let mut client = StyledClient::new(ResumingClient::new(player.map(Into::into), client, recorder), agent.style);
                 let played = world.play_keeping(journal, memory, &mut client, days, &model, &mut observer);
                 let (client, recorder) = client.into_inner().into_parts();
                 world.wait(client.end());
@@ -79,7 +83,7 @@ impl Performance<'_> {
                     let result = RunResult::of(&Played { world, manifest, agent, summary, budgets: &budgets });
                     write_whole(&folder.summary(), pretty(&machine(summary, world)).as_bytes(), false)?;
                     write_whole(&folder.result(), file(&result)?.as_bytes(), false)?;
-                    write_whole(&folder.measured(), pretty(&observer.report()).as_bytes(), false)?;
+                    write_whole(&folder.measured(), pretty(&observer.report(&budgets)).as_bytes(), false)?;
                 }
                 // The cassette is finished last: a folder with a finished cassette is whole.
                 if played.is_ok() {

@@ -1,0 +1,308 @@
+//! `traderharness report`: results of recorded runs again, side by side, and held against their recordings: days, fills, tokens and every
+//! figure that follows from them are computed anew. It opens no dataset and reads nothing private, so it can tell only what the run told.
+
+use crate::args::ReportOptions;
+use crate::fault::{Class, Fault, Outcome, read_text};
+use crate::figures;
+use crate::manifest::Manifest;
+use crate::report::{print, result_text};
+use crate::result::{DayFigures, RunResult, Trade, cents};
+use crate::run::{RunFolder, pretty};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use traderharness_harness::metrics::{Basis, Metrics, Undefined, metrics};
+use traderharness_market::{Cash, Code, Day, DecisionPoint, FeeSchedule, Fees, Minute, Price, Shares, Side};
+use traderharness_replay::trajectory::{self, RunStart};
+use traderharness_replay::{Fingerprint, Record};
+use traderharness_tools_exec::order::RuleSet;
+use traderharness_tools_exec::{Fill, Origin};
+
+/// Why a figure is not there when only the recording is.
+const WITHOUT_RESULT: &str = "the run was not ended, so it has no result file";
+
+pub(crate) fn report(options: &ReportOptions) -> Outcome {
+    let reports = options.runs.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
+    if options.json {
+        print(&pretty(&json!({ "runs": reports.iter().map(Report::machine).collect::<Vec<_>>() })));
+    } else if let [one] = &reports[..] {
+        print(&format!("{}: {}, model {}, card {}", one.name, one.result.agent, one.result.model, one.card()));
+        print(&result_text(&one.result, &one.notes()));
+        print(&one.checked());
+    } else {
+        print(&side_by_side(&reports));
+        for report in &reports {
+            print(&format!("{}: {}{}", report.name, report.checked(), report.notes()));
+        }
+    }
+    let differs = reports.iter().any(|report| !report.differences.is_empty());
+    Ok(if differs { ExitCode::from(Class::Finding as u8) } else { ExitCode::SUCCESS })
+}
+
+fn side_by_side(reports: &[Report]) -> String {
+    let short = |text: String| if text.starts_with("n/a") { "n/a".to_owned() } else { text };
+    let mut lines = vec![vec![String::new()]];
+    for report in reports {
+        lines[0].push(report.name.clone());
+        for (at, (name, value)) in figures::rows(&report.result).into_iter().enumerate() {
+            if lines.len() <= at + 1 {
+                lines.push(vec![name.to_owned()]);
+            }
+            lines[at + 1].push(short(value));
+        }
+    }
+    figures::table(&lines)
+}
+
+/// One run.
+struct Report {
+    name: String,
+    result: RunResult,
+    /// What the recording says otherwise.
+    differences: Vec<String>,
+    /// Whether there was a recording to hold the result against.
+    recorded: bool,
+}
+
+impl Report {
+    fn read(path: &Path) -> Result<Self, Fault> {
+        let folder = RunFolder::of(path);
+        let kept = read_result(&folder)?;
+        let recording = if folder.trajectory().is_file() { Some(Recording::read(&folder)?) } else { None };
+        let (result, differences) = match (kept, &recording) {
+            (Some(kept), Some(recording)) => {
+                let differences = recording.differences(&kept);
+                (kept, differences)
+            }
+            (Some(kept), None) => (kept, Vec::new()),
+            (None, Some(recording)) => (recording.result()?, Vec::new()),
+            (None, None) => {
+                return Err(Fault::text(Class::Input, format!("there is no run in `{}`", path.display()))
+                    .hint("pass folders that `run --record` or `compare --record` wrote"));
+            }
+        };
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        Ok(Self { name, result, differences, recorded: recording.is_some() })
+    }
+
+    fn card(&self) -> &str {
+        self.result.card.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn notes(&self) -> String {
+        let dataset = &self.result.dataset;
+        let mut notes = String::new();
+        if dataset.get("synthetic") == Some(&Value::Bool(true)) {
+            notes.push_str("\nThe data of this run is SYNTHETIC: prices and names are invented.");
+        }
+        let missing: Vec<&str> =
+            dataset.get("missing_tables").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        if !missing.is_empty() {
+            notes.push_str(&format!("\nNot in this dataset: {}.", missing.join(", ")));
+        }
+        notes
+    }
+
+    fn checked(&self) -> String {
+        match (self.recorded, self.differences.is_empty()) {
+            (false, _) => "There is no trajectory beside the result, so nothing was computed again.".to_owned(),
+            (true, true) => "Computed again from the recording: the same.".to_owned(),
+            (true, false) => format!("The recording says otherwise:\n  {}", self.differences.join("\n  ")),
+        }
+    }
+
+    fn machine(&self) -> Value {
+        json!({ "run": self.name, "computed_again": self.recorded, "differences": self.differences, "result": self.result })
+    }
+}
+
+fn read_result(folder: &RunFolder) -> Result<Option<RunResult>, Fault> {
+    let path = folder.result();
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let named = |e: serde_json::Error| Fault::new(Class::Input, e).context(format!("`{}` is no result of a run", path.display()));
+    serde_json::from_str(&read_text("result", &path)?).map(Some).map_err(named)
+}
+
+/// What a trajectory says of a run.
+struct Recording {
+    start: RunStart,
+    days: Vec<DayFigures>,
+    trades: Vec<Trade>,
+    requests: u64,
+    /// Tokens in and out, of the answers that told.
+    tokens: (u64, u64),
+}
+
+impl Recording {
+    fn read(folder: &RunFolder) -> Result<Self, Fault> {
+        let read = trajectory::read(folder.trajectory()).map_err(|e| Fault::new(Class::Finding, e))?;
+        let mut recording =
+            Self { start: RunStart::default(), days: Vec::new(), trades: Vec::new(), requests: 0, tokens: (0, 0) };
+        for entry in read.entries {
+            match entry.record {
+                Record::RunStart(start) => recording.start = start,
+                Record::ModelResponse { response, .. } => {
+                    recording.requests += 1;
+                    if let Some(usage) = response.usage {
+                        recording.tokens.0 += usage.input_tokens;
+                        recording.tokens.1 += usage.output_tokens;
+                    }
+                }
+                Record::Fill { event } => recording.trades.push(trade(&event, recording.days.len() as u32 + 1)),
+                Record::DayEnd { account, .. } => recording.days.push(day(&account, recording.days.len() as u32 + 1)),
+                _ => {}
+            }
+        }
+        Ok(recording)
+    }
+
+    /// Where a result is not what the recording gives. What only the run could know (gains of sells, the index) is taken as it is.
+    fn differences(&self, result: &RunResult) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut check = |what: &str, kept: Value, now: Value| {
+            if kept != now {
+                found.push(format!("{what}: the result has {kept}, the recording gives {now}"));
+            }
+        };
+        let without_dates =
+            |days: &[DayFigures]| json!(days.iter().map(|d| DayFigures { date: None, ..d.clone() }).collect::<Vec<_>>());
+        check("days", without_dates(&result.days), without_dates(&self.days));
+        let bare = |trades: &[Trade]| {
+            json!(trades.iter().map(|t| Trade { date: None, realised: None, ..t.clone() }).collect::<Vec<_>>())
+        };
+        check("trades", bare(&result.trades), bare(&self.trades));
+        check("requests", result.requests.into(), self.requests.into());
+        if result.tokens.get("estimated_requests").and_then(Value::as_u64) == Some(0) {
+            let kept = (result.tokens.get("input").cloned(), result.tokens.get("output").cloned());
+            check("tokens", json!(kept), json!((Some(self.tokens.0), Some(self.tokens.1))));
+        }
+        let trades: Vec<Trade> = result.trades.clone();
+        let mut now = figures_of(result.initial_cash, &self.days, &trades);
+        now.index_return_pct = result.metrics.index_return_pct;
+        now.excess_return_pct = result.metrics.excess_return_pct;
+        // Reasons follow from the figures; those about the index are the run's.
+        let figures = |m: &Metrics| json!(Metrics { missing_reasons: Vec::new(), ..m.clone() });
+        check("metrics", figures(&result.metrics), figures(&now));
+        found
+    }
+
+    /// The result of a run that was killed, as far as the recording goes.
+    fn result(&self) -> Result<RunResult, Fault> {
+        let manifest = self.start.run.get("manifest").cloned().unwrap_or_default();
+        let manifest: Manifest = serde_json::from_value(manifest)
+            .map_err(|e| Fault::new(Class::Input, e).context("the trajectory does not say what its run was"))?;
+        let card = &manifest.card;
+        let mut metrics = figures_of(card.initial_cash, &self.days, &self.trades);
+        // Without the run's own books nobody knows what a sell gained.
+        for (name, figure) in [("win_rate_pct", &mut metrics.win_rate_pct), ("profit_loss_ratio", &mut metrics.profit_loss_ratio)]
+        {
+            *figure = None;
+            metrics.missing_reasons.retain(|missing| missing.metric != name);
+            metrics.missing_reasons.push(Undefined { metric: name.to_owned(), reason: WITHOUT_RESULT.to_owned() });
+        }
+        Ok(RunResult {
+            schema: 1,
+            status: "unfinished".to_owned(),
+            stop_code: None,
+            agent: "unknown".to_owned(),
+            model: self.start.model.clone(),
+            card: json!({ "id": card.id, "name": card.name, "sha256": Fingerprint::of(&json!(card)).to_string() }),
+            dataset: json!({ "name": self.start.dataset.name, "digest": self.start.dataset.sha256.map(|d| d.to_string()), "synthetic": self.start.synthetic, "missing_tables": [] }),
+            masked: json!({ "dates": manifest.mask_dates, "entities": manifest.mask_entities, "key_id": manifest.entity_mask_seed }),
+            window: manifest.window.as_ref().map(|w| json!(w)),
+            contract_version: self.start.contract_version.clone(),
+            initial_cash: card.initial_cash,
+            final_equity: self.days.last().map_or(card.initial_cash, |day| day.equity),
+            metrics,
+            days: self.days.clone(),
+            trades: self.trades.clone(),
+            calls: Value::Null,
+            requests: self.requests,
+            tokens: json!({ "input": self.tokens.0, "output": self.tokens.1, "estimated_requests": 0 }),
+            cost: json!({ "amount": null, "reason": WITHOUT_RESULT }),
+            budgets: Value::Null,
+        })
+    }
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value.get(key).and_then(Value::as_f64).unwrap_or_default()
+}
+
+fn count(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn trade(event: &Value, day: u32) -> Trade {
+    let fees = event.get("fees").cloned().unwrap_or_default();
+    let fees: i64 = ["commission", "stamp_duty", "transfer"].iter().map(|key| cents(number(&fees, key)).0).sum();
+    Trade {
+        number: count(event, "number"),
+        day,
+        date: None,
+        time: text(event, "bar_end"),
+        stock_code: text(event, "stock_code"),
+        side: text(event, "side"),
+        quantity: count(event, "quantity") as i64,
+        price: number(event, "price"),
+        amount: number(event, "amount"),
+        fees: Cash(fees).to_f64(),
+        realised: None,
+        condition: event.get("origin").and_then(Value::as_str).map(str::to_owned),
+    }
+}
+
+fn day(account: &Value, day: u32) -> DayFigures {
+    let record = account.get("record").cloned().unwrap_or_default();
+    DayFigures {
+        day,
+        date: None,
+        equity: number(&record, "equity"),
+        cash: number(&record, "cash"),
+        positions: count(&record, "positions"),
+        fills: count(&record, "fills"),
+    }
+}
+
+/// Figures of days and trades, without an index.
+fn figures_of(initial: f64, days: &[DayFigures], trades: &[Trade]) -> Metrics {
+    let equity: Vec<Cash> = days.iter().map(|day| cents(day.equity)).collect();
+    let fills: Vec<Fill> = trades.iter().filter_map(fill).collect();
+    metrics(&Basis { initial: cents(initial), equity: &equity, fills: &fills, index: None })
+}
+
+/// The fill of a trade, as far as figures depend on it; nothing else of it is true.
+fn fill(trade: &Trade) -> Option<Fill> {
+    let net = cents(trade.realised.unwrap_or_default());
+    Some(Fill {
+        number: trade.number,
+        day: Day::default(),
+        point: DecisionPoint::Open1,
+        bar_end: Minute::default(),
+        bar_volume: Shares(0),
+        liquidity_left: None,
+        rules: RuleSet { band: "", limit_up: None, limit_down: None, fees: FeeSchedule::Dated, participation_basis_points: None },
+        security: Code::parse("000000")?,
+        side: if trade.side == "buy" { Side::Buy } else { Side::Sell },
+        price: Price(0),
+        shares: Shares(trade.quantity),
+        amount: cents(trade.amount),
+        fees: Fees { commission: cents(trade.fees), ..Fees::default() },
+        realised: traderharness_tools_exec::ledger::Realised { net, ..Default::default() },
+        opened: false,
+        closed: false,
+        cash_after: Cash(0),
+        withdrawable_after: Cash(0),
+        holdings_after: Vec::new(),
+        protective_order_id: None,
+        reasoning: String::new(),
+        origin: Origin::Agent,
+        repeated: false,
+    })
+}
