@@ -9,7 +9,7 @@ use traderharness_market::{Day, View};
 use traderharness_replay::{Record, RecordingError};
 use traderharness_sandbox::protocol::{Frozen, Layers, Limits, WorkerEnded};
 use traderharness_sandbox::workspace::Bounds;
-use traderharness_sandbox::{Ended, EndedBy, HostCalls, Job, Pool, PoolError, Ran, Usage, Workspace, WorkspaceError};
+use traderharness_sandbox::{Ended, EndedBy, HostCalls, Job, Pool, PoolError, Ran, Usage, Workspace, WorkspaceError, watch};
 use traderharness_tools_exec::{Account, CardLimits, CodeFile, CodeLimits, CodeOutcome, CodeRequest, CodeRunner};
 use traderharness_tools_market::MarketState;
 
@@ -169,8 +169,9 @@ impl Runner<'_> {
         let limits = Limits { deadline_ms: u64::from(request.timeout_seconds) * 1_000, ..sandbox.limits };
         let bounds = Sandbox::bounds(&limits);
         let stage = sandbox.workspace.stage(number, sandbox.version, &bounds)?;
-        let job =
-            Job { code: &request.code, limits, workspace: stage.path(), frozen: frozen(view, number), strict: sandbox.strict };
+        let frozen = frozen(view, number);
+        let moment = frozen.epoch_seconds;
+        let job = Job { code: &request.code, limits, workspace: stage.path(), frozen, strict: sandbox.strict };
         let mut calls = ToolCalls::new(self.toolbox, *view, self.state, account, self.card, &sandbox.segments);
         let ran = match sandbox.jobs.run(&job, &mut calls) {
             Ok(ran) => ran,
@@ -184,7 +185,7 @@ impl Runner<'_> {
         let told = sandbox.told;
         let finished = matches!(ran.ended, Ended::Finished(_) | Ended::Worker(WorkerEnded::Finished { .. }));
         let outcome = if finished {
-            match stage.commit(&bounds) {
+            match stage.commit(&bounds, moment) {
                 Ok(changed) => {
                     let files = changed.into_iter().map(|file| CodeFile { name: file.name, bytes: file.bytes }).collect();
                     ended(ran, &limits, files, &mut self.aside)
@@ -239,6 +240,11 @@ fn unavailable() -> CodeOutcome {
 
 fn over_quota(bytes: u64, files: u64) -> CodeOutcome {
     let message = format!("{bytes} bytes in {files} files and folders, at least.");
+    CodeOutcome::OutOf { what: "workspace".to_owned(), message, traceback: String::new() }
+}
+
+fn closed_folder() -> CodeOutcome {
+    let message = format!("A folder that is nested more than {} levels deep, or that cannot be listed.", watch::DEPTH);
     CodeOutcome::OutOf { what: "workspace".to_owned(), message, traceback: String::new() }
 }
 
@@ -297,7 +303,8 @@ fn ended(ran: Ran, limits: &Limits, files: Vec<CodeFile>, aside: &mut Aside) -> 
         Ended::TimedOut { by, traceback } => timed_out(by, traceback, stdout),
         Ended::Worker(WorkerEnded::TimedOut { traceback }) => timed_out(EndedBy::Trace, traceback, stdout),
         Ended::Memory { traceback } | Ended::Worker(WorkerEnded::Memory { traceback }) => memory(traceback),
-        Ended::OverQuota { bytes, files } => over_quota(bytes, files),
+        Ended::OverQuota { closed: true, .. } => closed_folder(),
+        Ended::OverQuota { bytes, files, .. } => over_quota(bytes, files),
         // It ended before it was confined, so before the code: that is none of the code's doing.
         Ended::Died { what } if layers == Layers::default() => {
             aside.note = Some(format!("the worker did not get ready: {what}"));

@@ -52,6 +52,10 @@ class Disallowed(ImportError):
         self.line = line
 
 
+# What a traceback calls it: code that catches it knows it by this name.
+Disallowed.__name__ = Disallowed.__qualname__ = "ImportError"
+
+
 def reason(name):
     """Why a module cannot be imported: (the part of the name that decides, the reason), or None."""
     parts = name.split(".")

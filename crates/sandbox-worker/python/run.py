@@ -112,7 +112,8 @@ def warm():
 
 def folders():
     """Folders of the interpreter: its modules and nothing else of the machine."""
-    return [os.path.realpath(entry) for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
+    sys.path[:] = [entry for entry in sys.path if os.path.isabs(entry) and os.path.exists(entry)]
+    return list(dict.fromkeys([*map(os.path.realpath, sys.path), *sys.path]))
 
 
 def freeze():
@@ -160,6 +161,14 @@ def begin(code, seed, stdout, stderr, guarded):
     sys.stdout = sys.__stdout__ = stdout
     sys.stderr = sys.__stderr__ = stderr
     sys.argv = sys.orig_argv = [""]
+    # Where the interpreter lies on this machine. What is still to be imported is found by sys.path.
+    for name in ("executable", "_base_executable", "_home"):
+        setattr(sys, name, "")
+    for name in ("prefix", "exec_prefix", "base_prefix", "base_exec_prefix"):
+        setattr(sys, name, "<python>")
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        threading.main_thread()._native_id = 2
     for name in ("exit", "quit", "copyright", "credits", "license", "help"):
         guarded.pop(name, None)
     guarded["exit"] = guarded["quit"] = sys.exit

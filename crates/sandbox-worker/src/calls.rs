@@ -7,21 +7,22 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::os::fd::IntoRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
-use traderharness_sandbox::protocol::{FromWorker, MAX_CALLS, MAX_FRAME, ToWorker};
+use traderharness_sandbox::protocol::{FromWorker, MAX_CALL, MAX_CALLS, ToWorker};
 
-/// Room for the frame around the arguments.
-const ROOM: usize = 4 << 10;
+/// Room of a frame for what is not the method or the arguments.
+const ROOM: usize = 256;
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// Asks the host. Returns the answer as JSON, `{"value", "layout"}` or `{"fault"}`, and the descriptor of its table, -1 without one.
 #[pyfunction]
 pub(crate) fn _host_call(py: Python<'_>, method: String, args_json: &str) -> PyResult<(String, i32)> {
-    if args_json.len() + method.len() * 6 + ROOM > MAX_FRAME {
-        return Err(PyValueError::new_err("the arguments are too long"));
-    }
     let args: Map<String, Value> =
         serde_json::from_str(args_json).map_err(|error| PyValueError::new_err(format!("arguments: {error}")))?;
+    // As the frame writes them: escapes may differ.
+    if json!(args).to_string().len() + json!(method).to_string().len() + ROOM > MAX_CALL {
+        return Err(PyValueError::new_err(format!("the arguments are longer than {MAX_CALL} bytes")));
+    }
     let id = CALLS.load(Ordering::Relaxed) + 1;
     if id > MAX_CALLS {
         return Err(PyRuntimeError::new_err(format!("no more than {MAX_CALLS} calls of the API are answered in one run")));

@@ -3,7 +3,7 @@
 use crate::confine::{self, Confinement};
 use crate::output::Stream;
 use crate::python::Modules;
-use crate::{clock, deadline, ended, output, traceback, wire};
+use crate::{clock, deadline, ended, files, memory, output, traceback, wire};
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use std::num::NonZero;
 use std::path::Path;
 use std::ptr::NonNull;
-use traderharness_sandbox::protocol::{FromWorker, ToWorker, WorkerEnded};
+use traderharness_sandbox::protocol::{FromWorker, MAX_DEPTH, ToWorker, WorkerEnded, depth};
 
 /// Address space kept back for the words after a job that used all of its own.
 const RESERVE: usize = 32 << 20;
@@ -30,12 +30,17 @@ pub(crate) fn live(py: Python<'_>, modules: &Modules, confinement: &Confinement)
     let prepared = prepare(py, modules, &code, frozen.seed);
     let Ok((globals, disallowed)) = prepared else { wire::leave(73) };
     deadline::start_timer(limits.deadline_ms);
+    files::settle(workspace);
     let layers = confinement.apply(workspace, &limits);
+    if layers.landlock > 0 {
+        files::hide();
+    }
     let missing = confine::missing(&layers);
     if strict && !missing.is_empty() {
         finish(WorkerEnded::Unconfined { missing: missing.join(", ") });
     }
     wire::send(&FromWorker::Confined { layers });
+    memory::tell_the_host();
     deadline::start(limits.deadline_ms);
     let end = run(py, modules, &code, limits.result_bytes, &globals, &disallowed, reserve);
     let end = match deadline::stop() {
@@ -73,28 +78,27 @@ fn run(
         Ok(compiled) => compiled,
         Err(error) => return ended::of_compilation(py, error, disallowed),
     };
+    wire::send(&FromWorker::Running);
     let executed = modules.exec.bind(py).call1((compiled, globals));
     // Whatever comes now needs some memory, also when the code has taken all.
     drop(reserve);
     match executed {
-        Err(error) if !ended::is_plain_exit(py, &error) => ended::of_execution(py, error, disallowed),
-        Ok(_) | Err(_) => result(py, modules, result_bytes, globals, disallowed),
+        Err(error) if !ended::is_plain_exit(py, &error) => ended::of_execution(py, error),
+        Ok(_) | Err(_) => result(py, modules, result_bytes, globals),
     }
 }
 
 /// The value of `result`. Its conversion may run code of the agent's, so the deadline still holds.
-fn result(
-    py: Python<'_>,
-    modules: &Modules,
-    result_bytes: u64,
-    globals: &Bound<'_, PyDict>,
-    disallowed: &Bound<'_, PyAny>,
-) -> WorkerEnded {
+fn result(py: Python<'_>, modules: &Modules, result_bytes: u64, globals: &Bound<'_, PyDict>) -> WorkerEnded {
     let value = globals.get_item("result").ok().flatten().unwrap_or_else(|| py.None().into_bound(py));
     let values = modules.values.bind(py);
     let error = match values.call_method1("to_json", (value, result_bytes)).and_then(|text| text.extract::<String>()) {
         Ok(text) => match serde_json::from_str(&text) {
-            Ok(result) => return WorkerEnded::Finished { result },
+            Ok(result) if depth(&result) <= MAX_DEPTH => return WorkerEnded::Finished { result },
+            Ok(_) => {
+                let hint = format!("more than {MAX_DEPTH} lists and dicts are inside one another: flatten the value");
+                return WorkerEnded::Unserialisable { path: "result".to_owned(), type_name: "object".to_owned(), hint };
+            }
             Err(error) => {
                 let hint = format!("use plain numbers, strings, lists and dicts ({error})");
                 return WorkerEnded::Unserialisable { path: "result".to_owned(), type_name: "object".to_owned(), hint };
@@ -108,7 +112,7 @@ fn result(
     {
         return WorkerEnded::Unserialisable { path, type_name, hint };
     }
-    ended::of_execution(py, error, disallowed)
+    ended::of_execution(py, error)
 }
 
 /// Address space that nobody uses until it is given back.

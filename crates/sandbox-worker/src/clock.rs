@@ -33,7 +33,8 @@ pub(crate) fn thaw() {
     FROZEN.store(false, Ordering::SeqCst);
 }
 
-fn frozen() -> bool {
+/// Whether the job's time holds.
+pub(crate) fn frozen() -> bool {
     FROZEN.load(Ordering::Relaxed)
 }
 
@@ -43,6 +44,24 @@ pub(crate) fn real_nanos() -> u64 {
     // SAFETY: the pointer is to a timespec of our own.
     unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
     (now.tv_sec as u64).wrapping_mul(SECOND).wrapping_add(now.tv_nsec as u64)
+}
+
+/// Second at which the job's wall clock began.
+pub(crate) fn epoch() -> time_t {
+    EPOCH.load(Ordering::Relaxed)
+}
+
+/// Seconds of the kernel's wall clock, whatever is frozen.
+pub(crate) fn real_wall() -> time_t {
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a timespec of our own.
+    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, &raw mut now) };
+    now.tv_sec
+}
+
+/// A look at the job's clock without a fixed beginning.
+pub(crate) fn monotonic() -> timespec {
+    fake(libc::CLOCK_MONOTONIC)
 }
 
 /// Nanoseconds slept so far.

@@ -37,8 +37,8 @@ pub(crate) fn is_plain_exit(py: Python<'_>, error: &PyErr) -> bool {
         && error.value(py).getattr("code").is_ok_and(|code| code.is_none() || code.extract::<i64>().is_ok_and(|code| code == 0))
 }
 
-/// What the code raised.
-pub(crate) fn of_execution(py: Python<'_>, error: PyErr, disallowed: &Bound<'_, PyAny>) -> WorkerEnded {
+/// What the code raised. An import that is not allowed is an exception like any other by now: the code ran, and what it did so far counts.
+pub(crate) fn of_execution(py: Python<'_>, error: PyErr) -> WorkerEnded {
     let value = error.value(py).as_any();
     if let Some(frames) = error.traceback(py) {
         // Before 3.12 an exception on its way does not hold its own frames yet.
@@ -49,10 +49,6 @@ pub(crate) fn of_execution(py: Python<'_>, error: PyErr, disallowed: &Bound<'_, 
     if error.is_instance_of::<PyMemoryError>(py) {
         let places = frames.map(|frames| traceback::of_traceback(&frames)).unwrap_or_default();
         return WorkerEnded::Memory { traceback: places };
-    }
-    if error.is_instance(py, disallowed) {
-        let line = frames.and_then(|frames| traceback::last_line(&frames));
-        return WorkerEnded::Disallowed { what: message(value), line };
     }
     WorkerEnded::Raised { exception: type_name(value), message: message(value), traceback: chain(value, CHAIN) }
 }

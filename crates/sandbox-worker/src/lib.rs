@@ -10,7 +10,9 @@
 //! | `confine` | Landlock, seccomp, resource limits |
 //! | `deadline` | the timer, the trace and the audit hook |
 //! | `clock` | time, sleep and randomness in place of the C library's |
+//! | `machine`, `files` | what the machine and its files look like, in place of the C library's |
 //! | `calls`, `output`, `wire` | what passes between the code and the host |
+//! | `memory` | what happens when there is none |
 //! | `ended`, `traceback` | how it ended, in the agent's own lines |
 //! | `python` | the parts that are written in Python |
 
@@ -23,6 +25,9 @@ mod clock;
 mod confine;
 mod deadline;
 mod ended;
+mod files;
+mod machine;
+mod memory;
 mod output;
 mod python;
 mod template;

@@ -45,11 +45,6 @@ pub(crate) fn of_traceback(traceback: &Bound<'_, PyAny>) -> String {
     render(&places(traceback))
 }
 
-/// Line of the innermost agent frame of a traceback.
-pub(crate) fn last_line(traceback: &Bound<'_, PyAny>) -> Option<u32> {
-    places(traceback).last().and_then(|place| u32::try_from(place.line).ok())
-}
-
 fn places(traceback: &Bound<'_, PyAny>) -> Vec<Place> {
     let mut places = Vec::new();
     let mut next = Some(traceback.clone());

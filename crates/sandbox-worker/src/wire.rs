@@ -24,16 +24,29 @@ pub(crate) fn send(frame: &FromWorker) {
     let Ok(length) = u32::try_from(text.len()) else { leave(HOST_GONE) };
     let mut bytes = length.to_le_bytes().to_vec();
     bytes.extend_from_slice(&text);
-    let mut rest = bytes.as_slice();
+    if !write(&bytes) {
+        leave(HOST_GONE);
+    }
+}
+
+/// Sends a frame that needs no memory, and ends the process. A frame that was on its way then is broken, which the host takes for a crash.
+pub(crate) fn last_word(text: &[u8]) -> ! {
+    let length = u32::try_from(text.len()).unwrap_or(0);
+    leave(if write(&length.to_le_bytes()) && write(text) { 0 } else { HOST_GONE })
+}
+
+/// Writes all of it. False when nobody listens.
+fn write(mut rest: &[u8]) -> bool {
     while !rest.is_empty() {
         // SAFETY: borrowed for this call only; should the agent have closed it, the call fails and the process ends.
         let socket = unsafe { BorrowedFd::borrow_raw(SOCKET) };
         match nix::unistd::write(socket, rest) {
             Ok(count) => rest = rest.get(count..).unwrap_or_default(),
             Err(Errno::EINTR) => {}
-            Err(_) => leave(HOST_GONE),
+            Err(_) => return false,
         }
     }
+    true
 }
 
 /// Waits for a frame and the descriptor that comes with it.

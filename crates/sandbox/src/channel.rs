@@ -1,7 +1,7 @@
 //! [`Channel`]: the host's end of a job's socket. The other end belongs to a process that is not trusted: frames are bounded before they
 //! are read, reads never block past the caller's patience, and descriptors that come along are dropped by the kernel.
 
-use crate::protocol::{MAX_FRAME, ToWorker};
+use crate::protocol::ToWorker;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, recv, send, sendmsg};
@@ -31,12 +31,13 @@ pub(crate) struct Channel {
     socket: OwnedFd,
     buffer: Vec<u8>,
     start: usize,
+    longest: usize,
 }
 
 impl Channel {
-    /// Over a socket that does not block.
-    pub(crate) const fn new(socket: OwnedFd) -> Self {
-        Self { socket, buffer: Vec::new(), start: 0 }
+    /// Over a socket; no frame that comes in is longer than `longest` bytes.
+    pub(crate) const fn new(socket: OwnedFd, longest: usize) -> Self {
+        Self { socket, buffer: Vec::new(), start: 0, longest }
     }
 
     /// The next frame, waiting at most this long.
@@ -72,7 +73,7 @@ impl Channel {
         let rest = &self.buffer[self.start..];
         let (head, body) = rest.split_first_chunk::<4>()?;
         let length = u32::from_le_bytes(*head) as usize;
-        if length > MAX_FRAME {
+        if length > self.longest {
             return Some(Received::TooLong(length));
         }
         let frame = body.get(..length)?.to_vec();
@@ -80,19 +81,13 @@ impl Channel {
         Some(Received::Frame(frame))
     }
 
-    /// Sends a frame, with a descriptor if there is one. False when it could not be sent in time or nobody reads any more.
-    pub(crate) fn send(&self, frame: &ToWorker, descriptor: Option<BorrowedFd<'_>>, patience: Duration) -> bool {
-        let Ok(text) = serde_json::to_vec(frame) else { return false };
-        let Ok(length) = u32::try_from(text.len()) else { return false };
-        let mut bytes = length.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&text);
+    /// Sends as much of a frame as goes in this time. To be called again until nothing is left: what else the caller watches is not
+    /// to wait for a worker that does not read.
+    pub(crate) fn send(&self, frame: &mut Outgoing<'_>, patience: Duration) -> Sent {
         let until = Instant::now() + patience;
-        let mut sent = 0;
-        let mut descriptor = descriptor;
-        while sent < bytes.len() {
-            let rest = bytes.get(sent..).unwrap_or_default();
+        while let Some(rest) = frame.bytes.get(frame.sent..).filter(|rest| !rest.is_empty()) {
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-            let outcome = match descriptor {
+            let outcome = match frame.descriptor {
                 Some(fd) => {
                     let rights = [fd.as_raw_fd()];
                     sendmsg::<()>(
@@ -105,23 +100,52 @@ impl Channel {
                 }
                 None => send(self.socket.as_raw_fd(), rest, flags),
             };
-            match outcome {
+            let full = match outcome {
                 Ok(count) => {
-                    sent += count;
-                    descriptor = None;
+                    frame.sent += count;
+                    frame.descriptor = None;
+                    false
                 }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() || !wait(self.socket.as_fd(), PollFlags::POLLOUT, left) {
-                        return false;
-                    }
-                }
-                Err(_) => return false,
+                Err(Errno::EINTR) => false,
+                Err(Errno::EAGAIN) => true,
+                Err(_) => return Sent::Closed,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || (full && !wait(self.socket.as_fd(), PollFlags::POLLOUT, left)) {
+                return Sent::Part;
             }
         }
-        true
+        Sent::Whole
     }
+}
+
+/// A frame on its way out.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    bytes: Vec<u8>,
+    sent: usize,
+    descriptor: Option<BorrowedFd<'a>>,
+}
+
+impl<'a> Outgoing<'a> {
+    /// A frame, with a descriptor if there is one. `None` when it is longer than frames can be.
+    pub(crate) fn new(frame: &ToWorker, descriptor: Option<BorrowedFd<'a>>) -> Option<Self> {
+        let text = serde_json::to_vec(frame).ok()?;
+        let mut bytes = u32::try_from(text.len()).ok()?.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&text);
+        Some(Self { bytes, sent: 0, descriptor })
+    }
+}
+
+/// What came of sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// All of it.
+    Whole,
+    /// Some of it, in this time.
+    Part,
+    /// Nobody reads any more.
+    Closed,
 }
 
 /// Waits until the descriptor is ready or closed. False when time is up.

@@ -37,6 +37,8 @@ pub enum Ended {
         bytes: u64,
         /// Files found.
         files: u64,
+        /// There is a folder that cannot be looked into: nested too deeply, or not to be listed.
+        closed: bool,
     },
     /// The worker died, by this signal or exit code.
     Died {

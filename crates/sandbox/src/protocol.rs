@@ -5,8 +5,10 @@ use crate::host::HostFault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Longest frame from the worker, bytes.
-pub const MAX_FRAME: usize = 8 << 20;
+/// Longest call from the worker, bytes: its method and its arguments. A longer one is no use and costs the host memory.
+pub const MAX_CALL: usize = 256 << 10;
+/// Containers in one another in a result, at most: what nests deeper could not be read back from a recording, where it lies in others.
+pub const MAX_DEPTH: usize = 80;
 /// Calls one job may make.
 pub const MAX_CALLS: u32 = 5_000;
 /// Tells this text of the protocol from every other. The worker module has it as `PROTOCOL`, so that one built from other sources is
@@ -22,6 +24,15 @@ const fn fingerprint(text: &[u8]) -> u32 {
         at += 1;
     }
     hash
+}
+
+/// Containers in one another in a value: 0 for a number, 1 for an empty list.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// Limits of one job.
@@ -112,6 +123,8 @@ pub enum FromWorker {
         /// Layers that hold.
         layers: Layers,
     },
+    /// The code is compiled and starts now. From here on a worker can say what it likes, but not any more that nothing ran.
+    Running,
     /// The code printed something. Never empty; all of them together never pass the limit.
     Output {
         /// Text.
@@ -260,7 +273,7 @@ pub enum WorkerEnded {
         /// Column, from 1.
         column: Option<u32>,
     },
-    /// It imports or calls something that is never allowed.
+    /// It imports what is never allowed; nothing ran.
     Disallowed {
         /// What.
         what: String,

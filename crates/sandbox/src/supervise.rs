@@ -1,20 +1,22 @@
 //! One job from fork to funeral: speaks with the worker, answers its calls, keeps the clock and the quota, and sees the process gone.
 //! It believes nothing the worker says beyond what concerns the worker's own end.
 
-use crate::channel::{Channel, Received};
+use crate::channel::{Channel, Outgoing, Received, Sent};
 use crate::neutral::Neutral;
 use crate::pool::{Job, PoolError};
-use crate::protocol::{Exit, FromWorker, Layers, MAX_CALLS, ToWorker, WorkerEnded};
+use crate::protocol::{Exit, FromWorker, Layers, MAX_CALL, MAX_CALLS, MAX_DEPTH, ToWorker, WorkerEnded, depth};
 use crate::template::{Forked, Report, Template};
 use crate::watch::Occupied;
-use crate::{Ended, EndedBy, HostCalls, Ran, Usage};
+use crate::{Ended, EndedBy, HostCalls, HostFault, HostFaultKind, Ran, Segment, Usage};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::Pid;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Time between the deadline, which the worker keeps itself, and the kill.
@@ -27,6 +29,12 @@ const LEAVING: Duration = Duration::from_millis(500);
 const DYING: Duration = Duration::from_secs(5);
 /// Time between two looks at the workspace.
 const LOOK: Duration = Duration::from_millis(100);
+/// Room of a frame for what is not the result or the output.
+const ROOM: usize = 64 << 10;
+/// Bytes of a character of output in a frame, at most: control characters are written as `\u0000`.
+const ESCAPED: u64 = 6;
+/// Memory that a table takes at least, bytes.
+const PAGE: u64 = 4 << 10;
 /// Longest traceback and message that is kept, bytes.
 const LONGEST_TEXT: usize = 16 << 10;
 
@@ -67,7 +75,9 @@ pub(crate) fn supervise(template: &Template, job: &Job<'_>, calls: &mut dyn Host
         .map_err(|error| not_forked(format!("no socket: {error}")))?;
     let Some(forked) = template.fork(theirs.as_fd()).map_err(not_forked)? else { return Ok(Attempt::TemplateGone) };
     drop(theirs);
-    let mut talk = Talk::new(Channel::new(ours), job);
+    let longest = usize::try_from(job.limits.result_bytes.max(job.limits.output_bytes.saturating_mul(ESCAPED)));
+    let longest = longest.unwrap_or(usize::MAX).max(MAX_CALL).saturating_add(ROOM);
+    let mut talk = Talk::new(Channel::new(ours, longest), job);
     let stop = talk.until_the_end(workspace, calls);
     let end = see_it_gone(template, &forked, &stop);
     template.forget(forked.job);
@@ -139,6 +149,11 @@ struct Talk<'a> {
     answering: Duration,
     looked: Instant,
     layers: Option<Layers>,
+    running: bool,
+    /// Tables that were handed over, each once, and the memory of all of them: the worker may hold on to any of them without having
+    /// it in its own memory, so its limit does not count them.
+    handed: BTreeMap<usize, Weak<Segment>>,
+    handed_bytes: u64,
     output: String,
     dropped: u64,
     notices: u32,
@@ -156,6 +171,9 @@ impl<'a> Talk<'a> {
             answering: Duration::ZERO,
             looked: now,
             layers: None,
+            running: false,
+            handed: BTreeMap::new(),
+            handed_bytes: 0,
             output: String::new(),
             dropped: 0,
             notices: 0,
@@ -189,15 +207,14 @@ impl<'a> Talk<'a> {
             frozen: self.job.frozen.clone(),
             strict: self.job.strict,
         };
-        if !self.channel.send(&run, None, READY) {
-            return Stop::Closed;
+        if let Some(stop) = self.send(&run, None) {
+            return stop;
         }
         loop {
-            let left = self.left();
-            if left.is_zero() {
-                return if self.layers.is_some() { Stop::Deadline } else { Stop::NotReady };
+            if let Some(stop) = self.late() {
+                return stop;
             }
-            match self.channel.receive(left.min(LOOK)) {
+            match self.channel.receive(self.left().min(LOOK)) {
                 Received::Frame(bytes) => {
                     if let Some(stop) = self.hear(&bytes, calls) {
                         return stop;
@@ -207,12 +224,37 @@ impl<'a> Talk<'a> {
                 Received::Closed => return Stop::Closed,
                 Received::TooLong(length) => return Stop::Hostile(format!("a frame of {length} bytes")),
             }
-            if self.looked.elapsed() >= LOOK {
-                let occupied = Occupied::below(self.job.workspace, &self.job.limits);
-                if occupied.exceeds(&self.job.limits) {
-                    return Stop::OverQuota(occupied);
-                }
-                self.looked = Instant::now();
+            if let Some(stop) = self.look() {
+                return stop;
+            }
+        }
+    }
+
+    fn late(&self) -> Option<Stop> {
+        self.left().is_zero().then(|| if self.layers.is_some() { Stop::Deadline } else { Stop::NotReady })
+    }
+
+    /// Looks at the workspace when it is time to.
+    fn look(&mut self) -> Option<Stop> {
+        if self.looked.elapsed() < LOOK {
+            return None;
+        }
+        let occupied = Occupied::below(self.job.workspace, &self.job.limits);
+        self.looked = Instant::now();
+        occupied.exceeds(&self.job.limits).then_some(Stop::OverQuota(occupied))
+    }
+
+    /// Sends a frame. A worker that does not read it is on its own time, and its workspace is watched meanwhile.
+    fn send(&mut self, frame: &ToWorker, segment: Option<&Segment>) -> Option<Stop> {
+        let mut outgoing = Outgoing::new(frame, segment.map(|segment| segment.fd.as_fd()))?;
+        loop {
+            match self.channel.send(&mut outgoing, self.left().min(LOOK)) {
+                Sent::Whole => return None,
+                Sent::Closed => return Some(Stop::Closed),
+                Sent::Part => {}
+            }
+            if let Some(stop) = self.late().or_else(|| self.look()) {
+                return Some(stop);
             }
         }
     }
@@ -236,6 +278,16 @@ impl<'a> Talk<'a> {
                 Some(Stop::Hostile("word of its confinement at the wrong time".to_owned()))
             }
             _ if self.layers.is_none() => Some(Stop::Hostile("a frame before its confinement".to_owned())),
+            FromWorker::Running if !self.running => {
+                self.running = true;
+                None
+            }
+            FromWorker::Ended { ended: WorkerEnded::Syntax { .. } | WorkerEnded::Disallowed { .. } } | FromWorker::Running
+                if self.running =>
+            {
+                Some(Stop::Hostile("word of its start while it ran".to_owned()))
+            }
+            FromWorker::Running => None,
             FromWorker::Output { text } => {
                 self.output.push_str(&text);
                 if text.is_empty() || self.output.len() as u64 > self.job.limits.output_bytes {
@@ -252,6 +304,9 @@ impl<'a> Talk<'a> {
                 None
             }
             FromWorker::Call { id, method, args } => {
+                if bytes.len() > MAX_CALL {
+                    return Some(Stop::Hostile(format!("a call of {} bytes", bytes.len())));
+                }
                 if id != self.calls + 1 || id > MAX_CALLS {
                     return Some(Stop::Hostile(format!("call number {id} after {}", self.calls)));
                 }
@@ -268,27 +323,48 @@ impl<'a> Talk<'a> {
         let answer = calls.call(method, args);
         self.answering += asked.elapsed();
         let mut segment = None;
-        let frame = match answer {
-            Ok(answer) => {
-                segment = answer.segment;
+        let frame = match answer.and_then(|answer| self.hand_over(answer.segment).map(|segment| (answer.value, segment))) {
+            Ok((value, table)) => {
+                segment = table;
                 let layout = segment.as_ref().map(|segment| segment.layout.clone());
-                ToWorker::Answer { id, value: answer.value, layout, fault: None }
+                ToWorker::Answer { id, value, layout, fault: None }
             }
             Err(fault) => ToWorker::Answer { id, value: Value::Null, layout: None, fault: Some(fault) },
         };
-        let descriptor = segment.as_ref().map(|segment| segment.fd.as_fd());
-        if self.channel.send(&frame, descriptor, self.left()) {
-            return None;
+        self.send(&frame, segment.as_deref())
+    }
+
+    /// Books a table that is about to be handed over, unless it would be one too many.
+    fn hand_over(&mut self, segment: Option<Arc<Segment>>) -> Result<Option<Arc<Segment>>, HostFault> {
+        let Some(segment) = segment else { return Ok(None) };
+        let key = Arc::as_ptr(&segment) as usize;
+        // A weak count keeps the number from being used again, and the table from being kept.
+        if !self.handed.contains_key(&key) {
+            let bytes = self.handed_bytes.saturating_add(segment.layout.bytes.max(PAGE));
+            if bytes > self.job.limits.memory_bytes {
+                let megabytes = self.job.limits.memory_bytes >> 20;
+                let message = format!(
+                    "the tables that one run of code gets are {megabytes} MB together at most; ask for fewer days, or once for each table"
+                );
+                return Err(HostFault { kind: HostFaultKind::Environment, message });
+            }
+            self.handed_bytes = bytes;
+            self.handed.insert(key, Arc::downgrade(&segment));
         }
-        Some(if self.left().is_zero() { Stop::Deadline } else { Stop::Closed })
+        Ok(Some(segment))
     }
 
     /// What the worker says about its end, if it is within the bounds a worker keeps.
     fn last_word(&self, ended: WorkerEnded, length: usize) -> Stop {
         // The frame is the result and a few words; a result in its frame may be escaped differently, so there is some room.
-        let allowed = usize::try_from(self.job.limits.result_bytes).unwrap_or(usize::MAX).saturating_add(64 << 10);
+        let allowed = usize::try_from(self.job.limits.result_bytes).unwrap_or(usize::MAX).saturating_add(ROOM);
         if length > allowed {
             return Stop::Hostile(format!("a result of {length} bytes"));
+        }
+        if let WorkerEnded::Finished { result } = &ended
+            && depth(result) > MAX_DEPTH
+        {
+            return Stop::Hostile(format!("a result of more than {MAX_DEPTH} levels"));
         }
         Stop::Said(ended)
     }
@@ -312,7 +388,7 @@ impl<'a> Talk<'a> {
     }
 
     fn ended(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Ended {
-        let over = |found: &Occupied| Ended::OverQuota { bytes: found.bytes, files: found.files };
+        let over = |found: &Occupied| Ended::OverQuota { bytes: found.bytes, files: found.files, closed: found.closed };
         match stop {
             Stop::OverQuota(found) => over(found),
             Stop::Hostile(what) => Ended::Hostile { what: what.clone() },

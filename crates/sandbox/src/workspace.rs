@@ -9,9 +9,10 @@ mod tree;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use tree::Times;
 pub use tree::{Bounds, Changed};
 
-/// Folder a call works in, beside the versions.
+/// Folder a call works in, in one of the system's for temporary files.
 const STAGE: &str = "stage";
 /// A version that is not whole yet.
 const NEXT: &str = "next";
@@ -69,7 +70,7 @@ impl Workspace {
         self.clear(&[])?;
         let next = self.root.join(NEXT);
         if folder.is_dir() {
-            tree::copy(folder, &next, bounds)?;
+            tree::copy(folder, &next, bounds, Times::All(0))?;
         } else {
             make(&next)?;
         }
@@ -92,7 +93,7 @@ impl Workspace {
         };
         let (new, old) = (beside(".new"), beside(".old"));
         tree::remove(&new)?;
-        tree::copy(&from, &new, bounds)?;
+        tree::copy(&from, &new, bounds, Times::New)?;
         tree::remove(&old)?;
         if folder.is_dir() {
             fs::rename(folder, &old)?;
@@ -113,13 +114,15 @@ impl Workspace {
             return Err(WorkspaceError::Lost { version: base });
         }
         self.clear(&[base, 0])?;
-        // A worker does not start in our working folder.
-        let path = std::path::absolute(self.root.join(STAGE))?;
+        // The code can read the path of its folder. It is none of the run's, whose name may tell of days or of an experiment. A worker
+        // does not start in our working folder.
+        let outside = tempfile::Builder::new().prefix("traderharness-").tempdir()?;
+        let path = std::path::absolute(outside.path().join(STAGE))?;
         match &from {
-            Some(from) => tree::copy(from, &path, bounds)?,
+            Some(from) => tree::copy(from, &path, bounds, Times::Kept)?,
             None => make(&path)?,
         }
-        Ok(Stage { workspace: self, number, from, path })
+        Ok(Stage { workspace: self, number, from, path, _outside: outside })
     }
 
     /// Removes everything but these versions.
@@ -148,6 +151,8 @@ pub struct Stage<'a> {
     number: u64,
     from: Option<PathBuf>,
     path: PathBuf,
+    /// Removed after the files.
+    _outside: tempfile::TempDir,
 }
 
 impl Stage<'_> {
@@ -156,19 +161,19 @@ impl Stage<'_> {
         &self.path
     }
 
-    /// Makes the files the version of this call, whole or not at all, and names those that were written or changed, by name. The
-    /// process that wrote them must have ended. Only regular files and folders are taken over, as new files: no link, no pipe, no
+    /// Makes the files the version of this call, whole or not at all, and names those that were written or changed, by name. These get
+    /// `moment`, seconds since 1970, as their time: the clock of the run, which later calls see and every run has alike. The process that wrote them must have ended. Only regular files and folders are taken over, as new files: no link, no pipe, no
     /// descriptor that somebody kept open leads into a version.
     ///
     /// # Errors
     /// [`WorkspaceError::OverQuota`], [`WorkspaceError::Io`].
-    pub fn commit(self, bounds: &Bounds) -> Result<Vec<Changed>, WorkspaceError> {
+    pub fn commit(self, bounds: &Bounds, moment: i64) -> Result<Vec<Changed>, WorkspaceError> {
         let next = self.workspace.root.join(NEXT);
         tree::remove(&next)?;
-        let files = tree::copy_listing(&self.path, &next, bounds)?;
+        let files = tree::copy_listing(&self.path, &next, bounds, Times::New)?;
         let version = self.workspace.version(self.number);
         tree::remove(&version)?;
-        let changed = tree::changed(files, &next, self.from.as_deref())?;
+        let changed = tree::changed(files, &next, self.from.as_deref(), moment)?;
         fs::rename(&next, &version)?;
         Ok(changed)
     }

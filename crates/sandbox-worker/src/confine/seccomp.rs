@@ -1,7 +1,8 @@
 //! System calls: a list of those that computing with files in one folder needs; everything else fails with EPERM. The list is what Python,
 //! numpy and pandas were seen to use. Not on it, among others: new processes and threads, programs, sockets, signals to anybody, new
 //! timers and signal handlers (they could stop the deadline), links, modes and owners of files (Landlock does not cover these),
-//! memory files, tracing, namespaces, keys, io_uring. Nothing new becomes executable: there is no machine code but what is loaded.
+//! locks that another agent's worker could see, memory files, tracing, namespaces, keys, io_uring, and what tells of the machine and of
+//! this process's place on it: `machine` answers that. Nothing new becomes executable: there is no machine code but what is loaded.
 
 use nix::libc::{self, c_long};
 use seccompiler::{
@@ -34,7 +35,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_fdatasync,
     libc::SYS_fallocate,
     libc::SYS_fadvise64,
-    libc::SYS_flock,
     libc::SYS_sendfile,
     libc::SYS_copy_file_range,
     libc::SYS_getdents64,
@@ -72,21 +72,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_clock_nanosleep,
     libc::SYS_restart_syscall,
     libc::SYS_rt_sigreturn,
-    // About itself.
-    libc::SYS_getpid,
-    libc::SYS_getppid,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
-    libc::SYS_getgroups,
-    libc::SYS_getpgid,
-    libc::SYS_getrusage,
-    libc::SYS_times,
-    libc::SYS_uname,
-    libc::SYS_sysinfo,
-    libc::SYS_sched_getaffinity,
+    // Randomness, where the C library asks on its own behalf.
     libc::SYS_getrandom,
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -111,7 +97,6 @@ const OLDER: &[c_long] = &[
     libc::SYS_poll,
     libc::SYS_select,
     libc::SYS_time,
-    libc::SYS_getpgrp,
 ];
 /// Older names, which newer architectures do not have.
 #[cfg(not(target_arch = "x86_64"))]

@@ -2,6 +2,7 @@
 //! count and bytes are bounded.
 
 use super::WorkspaceError;
+use crate::watch::DEPTH;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -14,9 +15,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-
-/// Levels of folders below the workspace that are kept.
-const DEPTH: usize = 16;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a workspace may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,14 +65,29 @@ fn kind_at(dir: &Dir, name: &CStr) -> nix::Result<SFlag> {
     Ok(SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT)
 }
 
+/// What becomes of the times of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    /// They stay as they are.
+    Kept,
+    /// Every file gets this second since 1970.
+    All(i64),
+    /// A copy is as new as it is.
+    New,
+}
+
 /// Copies a folder that this crate wrote.
-pub(super) fn copy(from: &Path, to: &Path, bounds: &Bounds) -> Result<(), WorkspaceError> {
-    copy_listing(from, to, bounds).map(drop)
+pub(super) fn copy(from: &Path, to: &Path, bounds: &Bounds, times: Times) -> Result<(), WorkspaceError> {
+    copy_listing(from, to, bounds, times).map(drop)
+}
+
+fn moment(seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
 /// Copies what may stay of a folder into one that is not there yet, and lists the files.
-pub(super) fn copy_listing(from: &Path, to: &Path, bounds: &Bounds) -> Result<Vec<Copied>, WorkspaceError> {
-    let mut copy = Copying { bounds, bytes: 0, files: 0, listing: Vec::new() };
+pub(super) fn copy_listing(from: &Path, to: &Path, bounds: &Bounds, times: Times) -> Result<Vec<Copied>, WorkspaceError> {
+    let mut copy = Copying { bounds, times, bytes: 0, files: 0, listing: Vec::new() };
     super::make(to)?;
     copy.level(&mut folder(from)?, to, Path::new(""), 0)?;
     Ok(copy.listing)
@@ -81,6 +95,7 @@ pub(super) fn copy_listing(from: &Path, to: &Path, bounds: &Bounds) -> Result<Ve
 
 struct Copying<'b> {
     bounds: &'b Bounds,
+    times: Times,
     bytes: u64,
     files: u64,
     listing: Vec<Copied>,
@@ -118,6 +133,11 @@ impl Copying<'_> {
                 let bytes = io::copy(&mut File::from(file).take(room), &mut out)?;
                 self.bytes += bytes;
                 self.within()?;
+                match self.times {
+                    Times::Kept => out.set_modified(moment(stat.st_mtime))?,
+                    Times::All(seconds) => out.set_modified(moment(seconds))?,
+                    Times::New => {}
+                }
                 self.listing.push(Copied { path, bytes });
             }
         }
@@ -141,14 +161,20 @@ fn opened<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Which of these files of `now` are not in `before`, or not with these bytes.
-pub(super) fn changed(files: Vec<Copied>, now: &Path, before: Option<&Path>) -> io::Result<Vec<Changed>> {
+/// Which of these files of `now` are not in `before`, or not with these bytes. They are given this second since 1970 as their time, and
+/// the others the time that they had.
+pub(super) fn changed(files: Vec<Copied>, now: &Path, before: Option<&Path>, seconds: i64) -> io::Result<Vec<Changed>> {
     let mut changed = Vec::new();
     for file in files {
         let same = match before {
             Some(before) => same(&now.join(&file.path), &before.join(&file.path), file.bytes)?,
             None => false,
         };
+        let time = match before.filter(|_| same) {
+            Some(before) => fs::symlink_metadata(before.join(&file.path))?.modified()?,
+            None => moment(seconds),
+        };
+        File::options().write(true).open(now.join(&file.path))?.set_modified(time)?;
         if !same {
             changed.push(Changed { name: file.path.to_string_lossy().into_owned(), bytes: file.bytes });
         }

@@ -5,6 +5,7 @@ mod calls;
 mod deadline;
 mod determinism;
 mod escapes;
+mod host;
 mod life;
 
 use serde_json::Value;

@@ -18,7 +18,7 @@ fn workspace() -> (tempfile::TempDir, Workspace) {
 fn call(workspace: &Workspace, number: u64, base: u64, work: impl FnOnce(&Path)) -> Vec<(String, u64)> {
     let stage = workspace.stage(number, base, &BOUNDS).unwrap();
     work(stage.path());
-    let changed = stage.commit(&BOUNDS).unwrap();
+    let changed = stage.commit(&BOUNDS, 946_690_200).unwrap();
     changed.into_iter().map(|Changed { name, bytes }| (name, bytes)).collect()
 }
 
@@ -136,7 +136,7 @@ fn the_folder_itself_may_not_become_a_link() {
     let stage = workspace.stage(1, 0, &BOUNDS).unwrap();
     fs::remove_dir(stage.path()).unwrap();
     symlink(&secret, stage.path()).unwrap();
-    assert!(stage.commit(&BOUNDS).is_err());
+    assert!(stage.commit(&BOUNDS, 946_690_200).is_err());
     assert_eq!(fs::read_to_string(secret.join("key")).unwrap(), "real");
     assert_eq!(call(&workspace, 2, 0, |_| {}), []);
 }
@@ -148,7 +148,7 @@ fn more_than_the_quota_is_refused_and_the_version_before_stays() {
     let check = |work: &dyn Fn(&Path), fits: bool| {
         let stage = workspace.stage(2, 1, &BOUNDS).unwrap();
         work(stage.path());
-        let result = stage.commit(&BOUNDS);
+        let result = stage.commit(&BOUNDS, 946_690_200);
         assert_eq!(matches!(result, Err(WorkspaceError::OverQuota { .. })), !fits, "{result:?}");
         assert_eq!(read(&workspace, 1, "a").as_deref(), Some("1"));
     };
@@ -171,7 +171,7 @@ fn folders_nested_without_end_neither_stay_nor_stop_the_next_call() {
         nix::sys::stat::mkdirat(&at, name.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
         at = nix::dir::Dir::openat(&at, name.as_str(), nix::fcntl::OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty()).unwrap();
     }
-    assert!(matches!(stage.commit(&BOUNDS), Err(WorkspaceError::OverQuota { .. })));
+    assert!(matches!(stage.commit(&BOUNDS, 946_690_200), Err(WorkspaceError::OverQuota { .. })));
     assert!(!workspace.root().join("stage").exists());
     assert_eq!(call(&workspace, 2, 0, |_| {}), []);
 }
@@ -208,4 +208,29 @@ fn a_run_may_start_with_files_and_leave_them_to_others() {
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert!(!left.iter().any(|name| name.ends_with(".new") || name.ends_with(".old")), "{left:?}");
     assert!(!shared.join("a").exists());
+}
+
+#[test]
+fn files_have_the_time_of_the_call_that_changed_them() {
+    let (folder, workspace) = workspace();
+    let seconds = |version: u64, name: &str| {
+        let meta = fs::metadata(workspace.root().join(version.to_string()).join(name)).unwrap();
+        meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    };
+    let given = folder.path().join("given");
+    fs::create_dir(&given).unwrap();
+    fs::write(given.join("a"), "1").unwrap();
+    workspace.start_with(&given, &BOUNDS).unwrap();
+    assert_eq!(seconds(0, "a"), 0);
+    for (number, moment) in [(1, 1_000), (2, 2_000)] {
+        let stage = workspace.stage(number, number - 1, &BOUNDS).unwrap();
+        fs::write(stage.path().join(format!("new{number}")), "x").unwrap();
+        // Written again with the same bytes: not changed.
+        fs::write(stage.path().join("a"), "1").unwrap();
+        stage.commit(&BOUNDS, moment).unwrap();
+    }
+    assert_eq!([seconds(2, "a"), seconds(2, "new1"), seconds(2, "new2")], [0, 1_000, 2_000]);
+    let stage = workspace.stage(3, 2, &BOUNDS).unwrap();
+    let staged = fs::metadata(stage.path().join("new1")).unwrap().modified().unwrap();
+    assert_eq!(staged.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs(), 1_000);
 }
