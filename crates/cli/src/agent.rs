@@ -15,7 +15,8 @@ use traderharness_connect::{
 use traderharness_contract::parse::CallStyle;
 use traderharness_harness::Card;
 use traderharness_harness::baseline::{BaselineClient, Rule};
-use traderharness_harness::model::{ModelClient, ModelError, ScriptedClient, Turn};
+use traderharness_harness::model::{Asked, ModelClient, ModelError, ScriptedClient, Turn};
+use traderharness_harness::run::Prices;
 use traderharness_harness::script::Script;
 use traderharness_market::{Mask, Store};
 use traderharness_replay::{Request, Response};
@@ -147,6 +148,13 @@ pub(crate) struct Agent {
     pub(crate) prices: Option<PriceTable>,
 }
 
+impl Agent {
+    /// Prices of the model's tokens.
+    pub(crate) fn price(&self) -> Option<Prices> {
+        self.prices.as_ref().and_then(|table| table.price(&self.plan.model()))
+    }
+}
+
 fn input(message: impl Into<String>) -> Fault {
     Fault::text(Class::Input, message)
 }
@@ -164,6 +172,7 @@ impl AgentOptions {
         let style = self.style.unwrap_or(Style::Openai).calls();
         let plan = if let Some(path) = &self.script {
             let script = Script::from_value(read_value("script", path)?)
+                .and_then(|script| script.check_advisors(card).map(|()| script))
                 .map_err(|e| Fault::new(Class::Input, e).context(format!("script `{}`", path.display())))?;
             Plan::Script(Box::new(script))
         } else if let Some(rule) = &self.baseline {
@@ -397,6 +406,24 @@ impl ModelClient for Live {
             Self::Baseline(client) => client.complete(request, turn).await,
             Self::Server(client) => client.complete(request, turn).await,
             Self::Pipe(client) => client.complete(request, turn).await,
+        }
+    }
+
+    async fn complete_in(&mut self, scope: &str, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        match self {
+            Self::Script(client) => client.complete_in(scope, request, turn).await,
+            Self::Baseline(client) => client.complete_in(scope, request, turn).await,
+            Self::Server(client) => client.complete_in(scope, request, turn).await,
+            Self::Pipe(client) => client.complete_in(scope, request, turn).await,
+        }
+    }
+
+    async fn complete_all(&mut self, asked: &[Asked<'_>]) -> Vec<Result<Response, ModelError>> {
+        match self {
+            Self::Script(client) => client.complete_all(asked).await,
+            Self::Baseline(client) => client.complete_all(asked).await,
+            Self::Server(client) => client.complete_all(asked).await,
+            Self::Pipe(client) => client.complete_all(asked).await,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::args::DemoOptions;
 use crate::fault::{Class, Fault, Outcome};
 use crate::manifest::{Window, parse_key};
-use crate::replay::{Setup, identical, manifest, play, player};
+use crate::replay::{Setup, identical, manifest, play};
 use crate::report::{Printer, print, summary_text};
 use crate::run::{machine, pretty};
 use crate::source;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::process::ExitCode;
 use traderharness_harness::run::{Observer, Silent};
 use traderharness_harness::session::NoJournal;
-use traderharness_replay::Cassette;
+use traderharness_replay::{Cassette, Replay};
 
 /// The recording; made by `cargo xtask cassettes`, checked by a test.
 const CASSETTE: &str = include_str!("../demo/cassette.jsonl");
@@ -23,7 +23,7 @@ const DAY: &str = "2020-02-04";
 
 pub(crate) fn demo(options: &DemoOptions) -> Outcome {
     let cassette = Cassette::from_bytes("bundled demo", CASSETTE.as_bytes()).map_err(|e| Fault::new(Class::Environment, e))?;
-    let player = player(cassette)?;
+    let player = Replay::new(cassette);
     let manifest = manifest(&player)?;
     let dataset = source::open(None, options.json)?;
     let mut silent = Silent;

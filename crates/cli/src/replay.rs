@@ -17,7 +17,7 @@ use traderharness_harness::run::{Observer, RunSummary, Silent};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
-use traderharness_replay::{Cassette, Meta, Player, Record, RecordingError};
+use traderharness_replay::{Cassette, Meta, Record, RecordingError, Replay};
 use traderharness_tools_exec::OrderGate;
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
@@ -29,7 +29,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
         let fault = Fault::new(class, e).context(format!("cassette `{}`", file.display()));
         if missing { fault.hint("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { fault }
     })?;
-    let player = player(cassette)?;
+    let player = Replay::new(cassette);
     let private = folder.read_private()?;
     let key = match (&options.mask_key, &private) {
         (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
@@ -161,7 +161,7 @@ pub(crate) struct Replayed {
 }
 
 /// Manifest of a cassette.
-pub(crate) fn manifest(player: &Player) -> Result<Manifest, Fault> {
+pub(crate) fn manifest(player: &Replay) -> Result<Manifest, Fault> {
     let value = meta(player).extra.get("manifest").cloned().ok_or_else(|| {
         Fault::text(Class::Input, "the cassette has no manifest, so the run cannot be set up again")
             .hint("record with `traderharness run --record DIR`")
@@ -172,7 +172,7 @@ pub(crate) fn manifest(player: &Player) -> Result<Manifest, Fault> {
 /// Replays a cassette over a dataset.
 pub(crate) fn play(
     dataset: Dataset,
-    player: Player,
+    player: Replay,
     mut manifest: Manifest,
     setup: Setup,
     observer: &mut dyn Observer,
@@ -234,11 +234,6 @@ fn head(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A player over a cassette of one agent.
-pub(crate) fn player(cassette: Cassette) -> Result<Player, Fault> {
-    Player::new(cassette).map_err(|e| Fault::new(Class::Input, e))
-}
-
-fn meta(player: &Player) -> Meta {
+fn meta(player: &Replay) -> Meta {
     player.cassette().meta().cloned().unwrap_or_default()
 }

@@ -11,11 +11,13 @@ use async_trait::async_trait;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Url};
 use serde_json::Value;
+use std::pin::Pin;
 use std::sync::Once;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use traderharness_harness::client_fault::ClientFault;
-use traderharness_harness::model::{ModelClient, ModelError, Turn};
+use traderharness_harness::model::{Asked, ModelClient, ModelError, Turn};
 use traderharness_replay::{Request, Response};
 
 /// Characters of a foreign text in an error.
@@ -238,6 +240,28 @@ impl<W: WireFormat> ModelClient for HttpClient<W> {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
         Ok(self.ask(request, turn).await?)
     }
+
+    /// All at the same time; each is retried by itself.
+    async fn complete_all(&mut self, asked: &[Asked<'_>]) -> Vec<Result<Response, ModelError>> {
+        let client = &*self;
+        let answers = together(asked.iter().map(|one| client.ask(one.request, one.turn)).collect()).await;
+        answers.into_iter().map(|answer| Ok(answer?)).collect()
+    }
+}
+
+/// The results of futures that run beside each other, in the order of the futures.
+async fn together<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut running: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    let mut done: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(move |context| {
+        for (future, done) in running.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(done.drain(..).flatten().collect()) } else { Poll::Pending }
+    })
+    .await
 }
 
 /// The end of a limit; one that no clock reaches is a century away.

@@ -8,7 +8,7 @@ use crate::openai::Naming;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use traderharness_contract::parse::{Answered, CallStyle, describe, parse, parse_message, place, results, write_call};
-use traderharness_harness::model::{ModelClient, ModelError, Turn};
+use traderharness_harness::model::{Asked, ModelClient, ModelError, Turn};
 use traderharness_replay::{Message, Request, Response, ToolCall};
 
 /// Parameters that mean nothing to a model that is offered no tools.
@@ -124,5 +124,25 @@ impl<C: ModelClient> ModelClient for StyledClient<C> {
         }
         let response = self.inner.complete(&as_sent(self.style, request), turn).await?;
         Ok(as_read(self.style, response, request, turn))
+    }
+
+    async fn complete_in(&mut self, scope: &str, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        if self.style == CallStyle::Openai {
+            return self.inner.complete_in(scope, request, turn).await;
+        }
+        let response = self.inner.complete_in(scope, &as_sent(self.style, request), turn).await?;
+        Ok(as_read(self.style, response, request, turn))
+    }
+
+    async fn complete_all(&mut self, asked: &[Asked<'_>]) -> Vec<Result<Response, ModelError>> {
+        if self.style == CallStyle::Openai {
+            return self.inner.complete_all(asked).await;
+        }
+        let sent: Vec<Request> = asked.iter().map(|one| as_sent(self.style, one.request)).collect();
+        let inner: Vec<Asked<'_>> = asked.iter().zip(&sent).map(|(one, request)| Asked { request, ..*one }).collect();
+        let answers = self.inner.complete_all(&inner).await;
+        let read =
+            |(one, answer): (&Asked<'_>, Result<Response, ModelError>)| Ok(as_read(self.style, answer?, one.request, one.turn));
+        asked.iter().zip(answers).map(read).collect()
     }
 }

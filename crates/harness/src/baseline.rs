@@ -5,7 +5,7 @@
 //! resume like any other. None of them is meant to be good.
 
 use crate::Card;
-use crate::model::{ModelClient, ModelError, Turn};
+use crate::model::{ModelClient, ModelError, Turn, advisor_role};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl BaselineClient {
     }
 
     fn screen(&self) -> Value {
-        let wanted = if matches!(self.rule, Rule::Random(_)) { CHOICE } else { (2 * self.positions).min(30) as u32 };
+        let wanted = if matches!(self.rule, Rule::Random(_)) { CHOICE } else { (3 * self.positions).min(30) as u32 };
         json!({ "sort_by": "amount", "exclude_st": true, "max_results": wanted })
     }
 
@@ -127,7 +127,8 @@ impl BaselineClient {
         }
     }
 
-    /// Securities the rule wants, best first, as many as there is room for without today's sells.
+    /// Securities the rule wants, best first; none when there is no room without today's sells. They are more than there is room for: not
+    /// each can be traded when the market opens.
     fn buys<'s>(&self, seen: &Seen<'s>, day: u32) -> Vec<&'s str> {
         let held: Vec<&str> = seen.held().map(|(code, _)| code).collect();
         let room = self.positions.saturating_sub(held.len());
@@ -142,7 +143,9 @@ impl BaselineClient {
                 wanted.retain(|code| chance(seed, day, "buy", code).is_multiple_of(2));
             }
         }
-        wanted.truncate(room);
+        if room == 0 {
+            wanted.clear();
+        }
         wanted
     }
 
@@ -152,7 +155,11 @@ impl BaselineClient {
         let share = number("total_value") * self.position_share * FILL;
         let mut cash = number("usable_cash") * FILL;
         let mut orders = Vec::new();
+        let room = self.positions.saturating_sub(seen.held().count());
         for code in self.buys(seen, day) {
+            if orders.len() == room {
+                break;
+            }
             let Some(quote) = seen.of_security.get(&("get_stock_price", code)) else { continue };
             let tradable = quote.get("tradable_now").and_then(Value::as_bool).unwrap_or(false);
             let price = quote.get("price").and_then(Value::as_f64).unwrap_or_default();
@@ -193,6 +200,14 @@ impl ModelClient for BaselineClient {
             })
             .collect();
         Ok(Response::new(Message::assistant("", &calls)))
+    }
+
+    /// A rule takes no advice and gives none.
+    async fn complete_in(&mut self, scope: &str, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        match advisor_role(scope) {
+            Some(_) => Ok(Response::new(Message::assistant("Nothing to add.", &[]))),
+            None => self.complete(request, turn).await,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The system prompt and the phase protocol message of contract v5. Our wording; snapshot-tested.
 
+use crate::card::{Advisor, Committee};
 use crate::{Card, Session};
 use std::fmt::Write as _;
 use traderharness_market::DecisionPoint;
@@ -30,14 +31,7 @@ pub fn system(card: &Card, masked_dates: bool, masked_entities: bool) -> String 
          - A number that is null is unknown, and `missing_reasons` says why; 0 means 0 was observed.\n\
          - A result that does not fit is shortened and says so in `_truncation`, or has `next_cursor`: ask for less, or for the next page.\n",
     );
-    if masked_entities {
-        text.push_str(
-            "\nSecurities are named by neutral codes such as SHM-000360. Always use the complete code, board prefix included.\n",
-        );
-    }
-    if masked_dates {
-        text.push_str("Dates are relative: D+0 is today, D-3 is three calendar days ago.\n");
-    }
+    masks(&mut text, masked_dates, masked_entities);
     text.push_str(
         "\nRecording decisions\n\
          - Say in `reasoning` of an order what you saw, what you expect and what would prove you wrong. Refer to evidence ids where a tool gave them.\n\
@@ -53,12 +47,121 @@ pub fn system(card: &Card, masked_dates: bool, masked_entities: bool) -> String 
         "\nYour account\n- Starting cash {:.2} CNY, at most {} positions, at most {}% of total assets in one position after a buy.\n",
         card.initial_cash, card.max_positions, card.max_position_pct
     );
+    if let Some(committee) = &card.committee {
+        let roles: Vec<&str> = committee.advisors.iter().map(|advisor| advisor.role.as_str()).collect();
+        let _ = write!(
+            text,
+            "\nYour advisors\n- {} read for you. Before your first turn at {} a memo tells you what each of them says.\n\
+             - They cannot act, they do not hear each other, and nobody checks what they say. What you act on you look up yourself: \
+             their tool results are no evidence of yours.\n",
+            roles.join(", "),
+            meetings(committee),
+        );
+    }
     if !card.persona.is_empty() {
         let _ = write!(text, "\nYour role\n{}\n", card.persona.trim());
     }
     for (label, value) in [("Risk profile", &card.risk_profile), ("Holding period", &card.holding_period)] {
         if !value.is_empty() {
             let _ = writeln!(text, "{label}: {}", value.trim());
+        }
+    }
+    text
+}
+
+/// How this run names securities and days.
+fn masks(text: &mut String, masked_dates: bool, masked_entities: bool) {
+    if masked_entities {
+        text.push_str(
+            "\nSecurities are named by neutral codes such as SHM-000360. Always use the complete code, board prefix included.\n",
+        );
+    }
+    if masked_dates {
+        text.push_str("Dates are relative: D+0 is today, D-3 is three calendar days ago.\n");
+    }
+}
+
+fn meetings(committee: &Committee) -> String {
+    committee.memo.at.iter().map(|at| at.point().as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The system prompt of an advisor of a card.
+pub fn advisor(card: &Card, committee: &Committee, advisor: &Advisor, masked_dates: bool, masked_entities: bool) -> String {
+    let mut text = format!(
+        "You advise an agent that manages one stock account on a simulated Chinese A-share market. You read and you say what you think; \
+         no tool of yours changes anything, and the agent alone decides and acts. You see only what was public at the clock; nothing \
+         later exists for you.\n\n\
+         Trading day\n\
+         - Five decision points, in order: pre_market, open_1 (09:50), open_2 (10:00), close_1 (14:50), close_2 (15:00).\n\
+         - In pre_market nothing of today is visible. At the other points you see today's 5-minute bars up to the time given.\n\
+         - You are heard at {}, before the agent's first turn there. You have {} at each; tools can be called in all but the last.\n\n\
+         Your statement\n\
+         - Your last text without a tool call is your statement. The agent reads its first {} characters, so begin with the conclusion.\n\
+         - Separate what you saw from what you conclude, and say what would prove you wrong. To have nothing to say is a statement too.\n",
+        meetings(committee),
+        if advisor.max_iterations == 1 { "one turn".to_owned() } else { format!("{} turns", advisor.max_iterations) },
+        committee.memo.max_characters,
+    );
+    text.push_str(
+        "\nTool calls\n\
+         - Arguments are one complete JSON object that fits the tool's schema; unknown fields are refused.\n\
+         - Every result has `success`. A failure has `error`, `error_code` and `correction`; follow `correction.instruction`.\n\
+         - A number that is null is unknown, and `missing_reasons` says why; 0 means 0 was observed.\n\
+         - A result that does not fit is shortened and says so in `_truncation`, or has `next_cursor`: ask for less, or for the next page.\n",
+    );
+    masks(&mut text, masked_dates, masked_entities);
+    for (label, value) in [("Holding period of the account", &card.holding_period), ("Its risk profile", &card.risk_profile)] {
+        if !value.is_empty() {
+            let _ = write!(text, "\n{label}: {}", value.trim());
+        }
+    }
+    let _ = write!(text, "\n\nYour part: {}\n{}\n", advisor.role, advisor.persona.trim());
+    text
+}
+
+/// Asks an advisor for its statement, at the beginning of a meeting.
+pub fn advice(point: DecisionPoint) -> String {
+    format!("The committee meets at {point}. Look up what you need, then make your statement.")
+}
+
+/// Request-only message of an advisor's last turn.
+pub const LAST_ADVICE: &str = "This is your last turn, without tools: make your statement now.";
+
+/// Sent when an advisor said nothing.
+pub const NO_STATEMENT: &str = "That was empty. Make your statement.";
+
+/// One statement of a memo.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement<'a> {
+    /// Who.
+    pub role: &'a str,
+    /// What it said, or why there is nothing.
+    pub said: Result<&'a str, &'static str>,
+}
+
+/// What a committee tells its agent. Each line of a statement is quoted, so that none can pass for the environment's words or another
+/// advisor's.
+pub fn memo(point: DecisionPoint, statements: &[Statement<'_>], max_characters: usize) -> String {
+    let mut text = format!("Memo of your committee, {point}. Words of your advisors, checked by nobody; the decision is yours.");
+    for statement in statements {
+        let _ = write!(text, "\n\n{}:", statement.role);
+        match statement.said {
+            Ok(said) => {
+                let whole = said.chars().count();
+                let shown: String = said.chars().take(max_characters).collect();
+                // Every kind of line break that a reader could take for one.
+                for line in
+                    shown.split(|c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'))
+                {
+                    let _ = write!(text, "\n> {}", line.trim_end());
+                }
+                if whole > max_characters {
+                    let _ = write!(text, "\n[cut: the first {max_characters} of {whole} characters]");
+                }
+            }
+            Err(why) => {
+                let _ = write!(text, "\n[no statement: {why}]");
+            }
         }
     }
     text

@@ -2,7 +2,7 @@
 //! record that is already kept must come out the same, and only what is new is written. So nothing is lost and no order is placed twice:
 //! the account is rebuilt by the same calls that built it.
 
-use crate::model::{ModelClient, ModelError, Turn};
+use crate::model::{Asked, ModelClient, ModelError, Turn};
 use crate::run::RunStatus;
 use crate::sandbox;
 use crate::session::Journal;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::trajectory::Entry;
-use traderharness_replay::{Player, Record, Recorder, RecordingError, Request, Response, Trajectory};
+use traderharness_replay::{Record, Recorder, RecordingError, Replay, Request, Response, Trajectory};
 use traderharness_tools_exec::CodeOutcome;
 
 /// Differences shown of an outcome.
@@ -147,18 +147,18 @@ fn diverged(kept: Option<&Record>, record: &Record) -> RecordingError {
 }
 
 /// The client that records: answers from the interrupted recording as far as there is one, then from the model, whose answers are
-/// recorded before they are used.
+/// recorded before they are used. Each scope goes on where its own recording ends.
 #[derive(Debug)]
 pub struct ResumingClient<C> {
-    player: Option<Player>,
+    replay: Option<Replay>,
     inner: C,
     recorder: Recorder,
 }
 
 impl<C> ResumingClient<C> {
     /// A client over what [`Recorder::resume`] gave back; `None` for a run that starts.
-    pub const fn new(player: Option<Player>, inner: C, recorder: Recorder) -> Self {
-        Self { player, inner, recorder }
+    pub const fn new(replay: Option<Replay>, inner: C, recorder: Recorder) -> Self {
+        Self { replay, inner, recorder }
     }
 
     /// The model's client and the recorder, to end the one and finish the file of the other.
@@ -170,16 +170,75 @@ impl<C> ResumingClient<C> {
     pub fn into_recorder(self) -> Recorder {
         self.recorder
     }
+
+    fn recorded(&mut self, scope: &str) -> Option<&mut Replay> {
+        self.replay.as_mut().filter(|replay| replay.left(scope) > 0)
+    }
+
+    /// Records how a request of several ended. The silence of one is a fact of the run, which went on; another error stops the run and is
+    /// asked for again.
+    fn keep(&mut self, asked: &Asked<'_>, ended: Result<Response, ModelError>) -> Result<Response, ModelError> {
+        match &ended {
+            Ok(response) => drop(self.recorder.record(asked.scope, asked.request, response)?),
+            Err(error) => {
+                if let Some(why) = error.silence() {
+                    self.recorder.record_failure(asked.scope, asked.request, &why)?;
+                }
+            }
+        }
+        ended
+    }
 }
 
 #[async_trait]
 impl<C: ModelClient> ModelClient for ResumingClient<C> {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
-        if let Some(player) = self.player.as_mut().filter(|p| p.played() < p.total()) {
-            return Ok(player.next(request)?);
+        self.complete_in(DEFAULT_SCOPE, request, turn).await
+    }
+
+    async fn complete_in(&mut self, scope: &str, request: &Request, turn: Turn) -> Result<Response, ModelError> {
+        if let Some(replay) = self.recorded(scope) {
+            return Ok(replay.next(scope, request)?);
         }
-        let response = self.inner.complete(request, turn).await?;
-        self.recorder.record(DEFAULT_SCOPE, request, &response)?;
+        let response = self.inner.complete_in(scope, request, turn).await?;
+        self.recorder.record(scope, request, &response)?;
         Ok(response)
+    }
+
+    /// What is recorded is not asked again; the rest is asked at once and recorded in the order it was asked in, so that the recording
+    /// does not tell who was ready first.
+    async fn complete_all(&mut self, asked: &[Asked<'_>]) -> Vec<Result<Response, ModelError>> {
+        let mut ended = Vec::with_capacity(asked.len());
+        let mut rest = Vec::new();
+        for one in asked {
+            let kept = self.recorded(one.scope).map(|replay| match replay.next_or_failure(one.scope, one.request) {
+                Ok(answer) => answer.map_err(|why| ModelError::Unanswered { why }),
+                Err(fault) => Err(fault.into()),
+            });
+            if kept.is_none() {
+                rest.push(*one);
+            }
+            ended.push(kept);
+        }
+        // A recording that does not fit stops the run before anything more is asked.
+        let misfit = ended.iter().flatten().any(|kept| matches!(kept, Err(error) if error.silence().is_none()));
+        let answers = if rest.is_empty() || misfit { Vec::new() } else { self.inner.complete_all(&rest).await };
+        let mut answers = answers.into_iter();
+        let mut settled = Vec::with_capacity(asked.len());
+        let mut lost = misfit;
+        for (one, kept) in asked.iter().zip(ended) {
+            settled.push(match kept {
+                Some(kept) => kept,
+                // Behind a record that could not be kept none follows.
+                None if lost => Err(RecordingError::Diverged { what: "an earlier answer could not be kept".to_owned() }.into()),
+                None => {
+                    let silent = || Err(ModelError::Unanswered { why: "nothing".to_owned() });
+                    let kept = self.keep(one, answers.next().unwrap_or_else(silent));
+                    lost = matches!(kept, Err(ModelError::Recording(_)));
+                    kept
+                }
+            });
+        }
+        settled
     }
 }

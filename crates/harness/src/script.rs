@@ -1,6 +1,7 @@
 //! Turns of a scripted model: a YAML or JSON file, so that a day needs no network. The host writes it, not the agent; codes in it
 //! are real six-digit codes written `$000338`, replaced by the run's visible codes before the first day.
 
+use crate::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,8 +23,14 @@ pub struct Script {
     #[serde(default)]
     pub otherwise: Otherwise,
     /// One entry per trading day of the run.
-    pub days: Vec<BTreeMap<String, Vec<Turn>>>,
+    pub days: Vec<Day>,
+    /// Turns of the advisors of a committee, by role; one entry per trading day of the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub advisors: BTreeMap<String, Vec<Day>>,
 }
+
+/// Turns of one day, by decision point.
+pub type Day = BTreeMap<String, Vec<Turn>>;
 
 fn default_model() -> String {
     "scripted".into()
@@ -104,6 +111,24 @@ pub enum ScriptError {
         /// Code without `$`.
         code: String,
     },
+    /// The script has turns of an advisor that the card does not have.
+    #[error("the script names advisor `{role}`; the card has {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    UnknownAdvisor {
+        /// Role.
+        role: String,
+        /// Roles of the card.
+        known: Vec<String>,
+    },
+    /// An advisor ran out of turns and the script says stop.
+    #[error("day {day}, {point}: the script has no turn left for advisor `{role}` (`otherwise: stop`)")]
+    AdvisorEnded {
+        /// Role.
+        role: String,
+        /// Day, from 1.
+        day: usize,
+        /// Decision point.
+        point: String,
+    },
     /// A point ran out of turns and the script says stop.
     #[error("day {day}, {point}: the script has no turn left (`otherwise: stop`)")]
     Ended {
@@ -134,7 +159,8 @@ impl Script {
             return Err(ScriptError::Newer { found });
         }
         let script: Self = serde_json::from_value(value).map_err(|e| ScriptError::Syntax { fault: e.to_string() })?;
-        for (i, day) in script.days.iter().enumerate() {
+        let lists = std::iter::once(&script.days).chain(script.advisors.values());
+        for (i, day) in lists.flat_map(|days| days.iter().enumerate()) {
             for (key, turns) in day {
                 if DecisionPoint::parse(key).is_none() {
                     return Err(ScriptError::UnknownPoint { day: i + 1, key: key.clone() });
@@ -162,7 +188,8 @@ impl Script {
             }
             Ok(())
         };
-        for turn in self.days.iter_mut().flat_map(|d| d.values_mut()).flatten() {
+        let lists = std::iter::once(&mut self.days).chain(self.advisors.values_mut());
+        for turn in lists.flatten().flat_map(|day| day.values_mut()).flatten() {
             visible(&mut turn.say)?;
             for call in &mut turn.calls {
                 if let Some(raw) = &mut call.raw {
@@ -174,6 +201,23 @@ impl Script {
             }
         }
         Ok(self)
+    }
+
+    /// Checks that every advisor of the script is one of the card.
+    ///
+    /// # Errors
+    /// [`ScriptError::UnknownAdvisor`].
+    pub fn check_advisors(&self, card: &Card) -> Result<(), ScriptError> {
+        let known: Vec<String> = card.committee.iter().flat_map(|c| &c.advisors).map(|advisor| advisor.role.clone()).collect();
+        match self.advisors.keys().find(|role| !known.contains(role)) {
+            Some(role) => Err(ScriptError::UnknownAdvisor { role: role.clone(), known }),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Script::turn`], of an advisor.
+    pub fn advisor_turn(&self, role: &str, day_index: u32, point: DecisionPoint, iteration: usize) -> Option<&Turn> {
+        self.advisors.get(role)?.get(day_index as usize)?.get(point.as_str())?.get(iteration)
     }
 
     /// Turn `iteration` (from 0) of a decision point; `None` when there is none left.

@@ -2,9 +2,11 @@
 
 mod error;
 mod journal;
+mod reader;
 
 pub use error::{Committed, SessionError};
 pub use journal::{Journal, NoJournal};
+pub use reader::Reader;
 
 use crate::correction::Corrections;
 use crate::dispatch::{OncePerRun, Remembered};
@@ -80,6 +82,8 @@ pub struct Session {
     pub(crate) order_unknown: bool,
     /// A defect left the account in doubt; every further step is refused.
     pub(crate) defect: bool,
+    /// Who reads beside the agent, while it calls.
+    pub(crate) reader: Option<reader::Rights>,
     /// The one tool on offer, while the close fallback runs (engine E10.6).
     pub(crate) only: Option<&'static str>,
     /// Asks the run to end; long calls look at it.
@@ -138,6 +142,7 @@ impl Session {
             recorded_fills: 0,
             order_unknown: false,
             defect: false,
+            reader: None,
             only: None,
             cancel: CancelToken::new(),
             once: OncePerRun::default(),
@@ -228,9 +233,10 @@ impl Session {
         let point = self.clock.point;
         let halted = self.gate.as_ref().is_some_and(OrderGate::opened_halted);
         let codes = point == DecisionPoint::PreMarket || !self.config.card.sandbox_pre_market_only;
-        self.config.toolbox.enabled().filter(move |t| {
+        self.config.toolbox.all().iter().filter(move |t| {
             let name = t.bound.spec().name;
-            is_offered(name, point)
+            self.reader.as_ref().map_or(t.enabled, |reader| reader.allow(t))
+                && is_offered(name, point)
                 && self.only.is_none_or(|only| only == name)
                 && self.corrections.offers(name)
                 && !(halted && name == "place_order")
@@ -257,7 +263,7 @@ impl Session {
     /// Whether a tool of this name is enabled and only reads. An unknown name and an unknown effect are no read: such calls run alone
     /// and in order (engine E10.3).
     pub fn is_read(&self, name: &str) -> bool {
-        self.config.toolbox.resolve(name).is_ok_and(|tool| tool.bound.spec().effect.is_read())
+        self.resolve(&self.config.toolbox, name).is_ok_and(|tool| tool.bound.spec().effect.is_read())
     }
 
     /// Tool definitions as a model gets them now.

@@ -225,6 +225,11 @@ impl Toolbox {
         }
     }
 
+    /// The tool of this name, offered by the card or not.
+    pub(crate) fn named(&self, name: &str) -> Option<&BoundTool> {
+        self.by_name.get(name).map(|i| &self.tools[*i])
+    }
+
     /// Why a tool that a card or a model may know is not there: hidden by a gate, or of a source that failed (complaint RG-1). `None` for
     /// a name nobody ever gave.
     pub(crate) fn absent(&self, name: &str) -> Option<ToolFailure> {

@@ -93,6 +93,21 @@ impl Player {
         Ok(response)
     }
 
+    /// As [`Player::next`], for a run that goes on where a call got no answer: a recorded failure is one way a call can end, and comes
+    /// back with the reason it was recorded with.
+    ///
+    /// # Errors
+    /// As [`Player::next`], [`ReplayError::NoOutput`] only where no reason was recorded.
+    pub fn next_or_failure(&mut self, request: &Request) -> Result<Result<Response, String>, ReplayError> {
+        match self.next(request) {
+            Err(ReplayError::NoOutput { error: Some(error), .. }) => {
+                self.next += 1;
+                Ok(Err(error))
+            }
+            other => other.map(Ok),
+        }
+    }
+
     /// Ends the replay; gives the number of requests that were answered.
     ///
     /// # Errors
@@ -162,7 +177,17 @@ impl Replay {
 
     /// Requests recorded, in all scopes.
     pub fn total(&self) -> usize {
-        self.cassette.calls().len()
+        self.players.values().map(Player::total).sum()
+    }
+
+    /// Scopes of the recording, sorted.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.players.keys().map(String::as_str)
+    }
+
+    /// Recorded calls of a scope that were not played yet; 0 for a scope that is not in the recording.
+    pub fn left(&self, scope: &str) -> usize {
+        self.players.get(scope).map_or(0, |player| player.total() - player.played())
     }
 
     /// Answers `request` if it is the next recorded one of `scope`.
@@ -170,10 +195,24 @@ impl Replay {
     /// # Errors
     /// As [`Player::next`]; [`ReplayError::UnknownScope`] when nothing was recorded in `scope`.
     pub fn next(&mut self, scope: &str, request: &Request) -> Result<Response, ReplayError> {
-        match self.players.get_mut(scope) {
-            Some(player) => player.next(request),
-            None => Err(ReplayError::UnknownScope { scope: scope.to_owned(), known: self.players.keys().cloned().collect() }),
+        self.player(scope)?.next(request)
+    }
+
+    /// As [`Replay::next`], with a recorded failure as one way a call can end ([`Player::next_or_failure`]).
+    ///
+    /// # Errors
+    /// As [`Replay::next`].
+    pub fn next_or_failure(&mut self, scope: &str, request: &Request) -> Result<Result<Response, String>, ReplayError> {
+        self.player(scope)?.next_or_failure(request)
+    }
+
+    fn player(&mut self, scope: &str) -> Result<&mut Player, ReplayError> {
+        if self.players.is_empty() {
+            let sealed = self.cassette.is_sealed();
+            return Err(ReplayError::Exhausted { index: 0, total: 0, scope: scope.to_owned(), sealed });
         }
+        let known = self.players.keys().cloned().collect();
+        self.players.get_mut(scope).ok_or_else(|| ReplayError::UnknownScope { scope: scope.to_owned(), known })
     }
 
     /// Ends the replay; gives the number of requests that were answered.
@@ -182,5 +221,14 @@ impl Replay {
     /// [`ReplayError::Unused`] for the first scope, by name, with recorded responses left; also for one never asked.
     pub fn finish(self) -> Result<usize, ReplayError> {
         self.players.into_values().map(Player::finish).sum()
+    }
+}
+
+impl From<Player> for Replay {
+    /// Goes on where the player is, in its scope alone.
+    fn from(player: Player) -> Self {
+        let cassette = player.cassette.clone();
+        let players = if player.steps.is_empty() { BTreeMap::new() } else { BTreeMap::from([(player.scope.clone(), player)]) };
+        Self { cassette, players }
     }
 }

@@ -63,8 +63,20 @@ pub enum Record {
         /// The answer.
         response: Response,
     },
+    /// A model did not answer and the run went on without it, as it does without an advisor.
+    ModelFailure {
+        /// Who asked.
+        scope: String,
+        /// Number of the call in the run, from 0.
+        step: usize,
+        /// Why, as the recording has it: stable names, no words of the other side.
+        error: String,
+    },
     /// A tool is called, before it runs.
     ToolCall {
+        /// Who calls, when it is not the agent that acts: the scope of an advisor.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<String>,
         /// Id the model gave the call.
         call_id: String,
         /// Tool name as the model wrote it.
@@ -84,6 +96,9 @@ pub enum Record {
     },
     /// A tool answered.
     ToolResult {
+        /// Who called, when it is not the agent that acts: the scope of an advisor.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<String>,
         /// Id the model gave the call.
         call_id: String,
         /// Tool name.
@@ -157,6 +172,7 @@ impl Record {
     /// The result record of a call. `shown` is the text the model read when the whole envelope did not fit.
     pub fn tool_result(call_id: impl Into<String>, tool: impl Into<String>, envelope: &Envelope, shown: Option<String>) -> Self {
         Self::ToolResult {
+            scope: None,
             call_id: call_id.into(),
             tool: tool.into(),
             success: envelope.is_success(),
@@ -164,6 +180,15 @@ impl Record {
             result: envelope.0.clone(),
             shown,
         }
+    }
+
+    /// The call or result of a call, under the scope of who made it. Other records stay as they are.
+    #[must_use]
+    pub fn called_by(mut self, by: Option<String>) -> Self {
+        if let Self::ToolCall { scope, .. } | Self::ToolResult { scope, .. } = &mut self {
+            *scope = by;
+        }
+        self
     }
 }
 

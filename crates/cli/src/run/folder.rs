@@ -3,15 +3,14 @@
 use super::pretty;
 use crate::fault::{Class, Fault, read_text};
 use crate::manifest::{Private, write_whole};
-use crate::replay::player;
 use std::path::{Path, PathBuf};
 use traderharness_harness::resume::ResumingJournal;
 use traderharness_harness::session::Journal;
 use traderharness_replay::trajectory::{self, Entry, RunStart};
-use traderharness_replay::{Meta, Player, Record, Recorder, RecordingError, Trajectory};
+use traderharness_replay::{Meta, Record, Recorder, RecordingError, Replay, Trajectory};
 
 /// Trajectory, what was already asked, and cassette of a run that begins or goes on.
-pub(crate) type Opened = (Box<dyn Journal>, Option<Player>, Recorder);
+pub(crate) type Opened = (Box<dyn Journal>, Option<Replay>, Recorder);
 
 /// The folder of a recorded run.
 pub(crate) struct RunFolder {
@@ -46,7 +45,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Opens trajectory and cassette, new or where they were cut. The player answers what was already asked.
+    /// Opens trajectory and cassette, new or where they were cut. The replay answers what was already asked.
     pub(crate) fn open(&self, meta: &Meta) -> Result<Opened, Fault> {
         let fault = |e: RecordingError| Fault::new(Class::Environment, e);
         let start = RunStart {
@@ -93,7 +92,7 @@ impl RunFolder {
         } else {
             Box::new(Trajectory::create(self.trajectory(), start).map_err(fault)?)
         };
-        Ok((journal, Some(player(cassette)?), recorder))
+        Ok((journal, Some(Replay::new(cassette)), recorder))
     }
 
     /// The folder a recording was read from: the argument itself, or the folder of a cassette file.

@@ -16,4 +16,5 @@ mod plugin_mcp;
 mod scripted;
 mod sent;
 mod styled;
+mod together;
 mod waiting;

@@ -59,7 +59,7 @@ impl Session {
         };
 
         // 2. Resolve.
-        let tool = toolbox.resolve(name).map_err(|exists| self.unresolved(name, exists))?;
+        let tool = self.resolve(toolbox, name).map_err(|exists| self.unresolved(name, exists))?;
         let spec = tool.bound.spec();
         let args = parsed?;
 

@@ -75,7 +75,10 @@ impl Session {
             }
         };
         let security = security_of(&asked);
-        if let Ok(payload) = &result {
+        // What an advisor read is no evidence of the agent: it has to look for itself.
+        if let Ok(payload) = &result
+            && self.reader.is_none()
+        {
             self.account.evidence.note_call(spec.name, security, payload);
         }
         if let Some(completion) = control.requested.take() {

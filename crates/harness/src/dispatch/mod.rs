@@ -121,7 +121,7 @@ impl Session {
     /// As [`Session::call`].
     pub fn call_batch(&mut self, calls: Vec<BatchCall<'_>>) -> Result<Vec<CallReport>, SessionError> {
         let toolbox = Arc::clone(&self.config.toolbox);
-        if !outside::runs_together(&toolbox, &calls) {
+        if !self.runs_together(&toolbox, &calls) {
             return calls
                 .into_iter()
                 .map(|call| {
@@ -198,7 +198,8 @@ impl Session {
     fn settle(&mut self, begun: Begun<'_>, toolbox: &Toolbox) -> Result<CallReport, SessionError> {
         let Begun { call, id, name, sent, received, notes, next, armed, effect, order } = begun;
         let ran = next.is_ok();
-        self.append(Record::ToolCall { call_id: id.clone(), tool: name.clone(), arguments: sent.clone() })?;
+        let by = self.reader.as_ref().map(|reader| reader.scope.clone());
+        self.append(Record::ToolCall { scope: by.clone(), call_id: id.clone(), tool: name.clone(), arguments: sent.clone() })?;
         // 6-7: handle, mask.
         let mut outcome = match next {
             Ok(admitted) => {
@@ -240,7 +241,7 @@ impl Session {
         }
 
         // 8-9: envelope, budget.
-        let resolved = toolbox.resolve(&name).ok();
+        let resolved = self.resolve(toolbox, &name).ok();
         let example = resolved.map_or_else(|| json!({}), |t| t.definition.example().clone());
         let envelope = Envelope::render(&outcome, &name, &example, &received).with_notes(&notes);
         let no_order = OldestFirst::default();
@@ -255,7 +256,7 @@ impl Session {
         }
         // A result that was cut is kept whole, with what the model read of it.
         let shown = fitted.truncated.then(|| fitted.text.clone());
-        self.append(Record::tool_result(&id, &name, &envelope, shown))?;
+        self.append(Record::tool_result(&id, &name, &envelope, shown).called_by(by))?;
         if effect == Some(Effect::Financial) {
             self.order_unknown = false;
         }

@@ -40,19 +40,6 @@ fn question(admitted: &Admitted<'_>) -> Option<Question> {
     external.is_deterministic().then(|| (external.spec().name.to_owned(), text(&canonical(&admitted.args))))
 }
 
-/// Whether a batch has calls to ask at the same time: nothing in it changes anything, and two or more go outside.
-pub(super) fn runs_together(toolbox: &Toolbox, calls: &[BatchCall<'_>]) -> bool {
-    let tools = calls.iter().map(|call| toolbox.resolve(call.name).ok());
-    let mut outside = 0;
-    for tool in tools {
-        match tool {
-            Some(tool) if tool.bound.spec().effect.is_read() => outside += usize::from(external_read(tool).is_some()),
-            _ => return false,
-        }
-    }
-    outside > 1
-}
-
 /// One question on its way.
 struct Job<'a> {
     at: usize,
@@ -62,6 +49,19 @@ struct Job<'a> {
 }
 
 impl Session {
+    /// Whether a batch has calls to ask at the same time: nothing in it changes anything, and two or more go outside.
+    pub(super) fn runs_together(&self, toolbox: &Toolbox, calls: &[BatchCall<'_>]) -> bool {
+        let tools = calls.iter().map(|call| self.resolve(toolbox, call.name).ok());
+        let mut outside = 0;
+        for tool in tools {
+            match tool {
+                Some(tool) if tool.bound.spec().effect.is_read() => outside += usize::from(external_read(tool).is_some()),
+                _ => return false,
+            }
+        }
+        outside > 1
+    }
+
     /// Asks what has to be asked of a batch, at most [`TOGETHER`] at a time, and leaves each answer with its call. Answers that are kept
     /// or known are not asked for.
     pub(super) fn ask_together(&mut self, begun: &mut [Begun<'_>]) {

@@ -2,17 +2,19 @@
 //! E10.6).
 
 use super::budget::{BudgetKind, Used};
+use super::committee::Committee;
 use super::record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
 use super::rounds::{Ended, Rounds, Verdict};
 use super::taken::Taken;
 use super::{Observer, RunError, RunSettings};
 use crate::context::{Context, ContextPolicy};
-use crate::model::ModelClient;
+use crate::model::{ModelClient, executor_scope};
 use crate::phase::{self, FINISH_ATTEMPTS};
 use crate::{Session, brief, prompt};
 use serde_json::{Value, json};
 use traderharness_contract::ErrorCode;
 use traderharness_market::{Day, DecisionPoint};
+use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::{Message, Record};
 
 /// A run on its way.
@@ -21,6 +23,10 @@ pub(super) struct Loop<'a> {
     pub(super) client: &'a mut dyn ModelClient,
     pub(super) settings: &'a RunSettings,
     pub(super) observer: &'a mut dyn Observer,
+    /// Who asks, in the records.
+    pub(super) scope: String,
+    /// Advisors of the card.
+    pub(super) committee: Committee,
     /// The conversation of the day.
     pub(super) messages: Vec<Message>,
     /// What the run has used of its budgets.
@@ -50,7 +56,11 @@ impl<'a> Loop<'a> {
     ) -> Self {
         let of_the_card = || ContextPolicy { threshold: session.card().context_tokens.into(), ..ContextPolicy::default() };
         let policy = settings.context.clone().unwrap_or_else(of_the_card);
+        let card = session.card();
+        let alone = card.committee.is_none();
         Self {
+            scope: if alone { DEFAULT_SCOPE.to_owned() } else { executor_scope(&card.id) },
+            committee: Committee::default(),
             compacts: policy.threshold > 0,
             context: Context::new(policy),
             session,
@@ -90,6 +100,7 @@ impl<'a> Loop<'a> {
                 .unwrap_or_default(),
             requests: self.used.requests,
             calls: self.run_counts,
+            advice: self.session.card().committee.is_some().then_some(self.committee.of_the_run),
             spending: self.used.spending,
             days,
         }
@@ -111,9 +122,11 @@ impl<'a> Loop<'a> {
             self.tell(memory)?;
         }
         let morning = brief::morning(self.session, &events);
+        self.convene(&morning);
         self.open_point(morning)?;
         // System prompt, memory and the morning's brief stay in every view.
         self.context.start(self.messages.len());
+        self.hear(&[]).await?;
         loop {
             let ended = self.decision_point().await?;
             self.close_point(ended)?;
@@ -121,10 +134,12 @@ impl<'a> Loop<'a> {
                 break;
             }
             self.session.advance()?;
-            if let Some(events) = brief::conditions(self.session) {
+            let events = brief::conditions(self.session);
+            let text = brief::window(self.session);
+            self.hear(&[events.as_deref(), Some(&text)].into_iter().flatten().collect::<Vec<_>>()).await?;
+            if let Some(events) = events {
                 self.tell(events)?;
             }
-            let text = brief::window(self.session);
             self.open_point(text)?;
         }
         let failure = if self.session.phase().completed.is_none() { self.finish_fallback().await? } else { None };
@@ -145,6 +160,7 @@ impl<'a> Loop<'a> {
             fills: account.fills_on(day).count(),
             requests: self.requests,
             calls: self.counts,
+            advice: card.committee.is_some().then_some(self.committee.of_the_day),
             summary,
             finish_failure: failure,
         };

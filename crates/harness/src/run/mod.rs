@@ -9,6 +9,7 @@
 //! | `driver` | days and decision points |
 //! | `turn` | one request and the calls of its answer |
 //! | `taken` | the calls of an answer, in normal form |
+//! | `committee` | what advisors say before the agent's first turn |
 //! | `rounds` | what a series of answers says about the agent: errors only, nothing at all, the same again |
 //! | `shrink` | compaction of what a request shows |
 //! | [`budget`] | limits of a run, tokens and cost |
@@ -16,6 +17,7 @@
 //! | [`record`] | day records and the summary |
 
 pub mod budget;
+mod committee;
 mod driver;
 pub mod error;
 #[doc = include_str!("own_loop.md")]
@@ -28,11 +30,11 @@ mod turn;
 
 pub use budget::{BudgetExhausted, BudgetKind, Budgets, Prices, Spending, Stopwatch};
 pub use error::RunError;
-pub use record::{CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
+pub use record::{Advice, CallCounts, DayRecord, FinishFailure, RunStatus, RunSummary};
 
 use crate::context::ContextPolicy;
 use crate::dispatch::CallReport;
-use crate::model::ModelClient;
+use crate::model::{ModelClient, ModelError};
 use crate::{CancelToken, Session};
 use driver::Loop;
 use serde_json::{Map, Value};
@@ -73,6 +75,12 @@ pub trait Observer: Send {
     fn answer(&mut self, _session: &Session, _response: &Response) {}
     /// A call was answered.
     fn call(&mut self, _session: &Session, _report: &CallReport) {}
+    /// An advisor's call was answered.
+    fn advisor_call(&mut self, _session: &Session, _role: &str, _report: &CallReport) {}
+    /// An advisor made its statement, or none.
+    fn advisor(&mut self, _session: &Session, _role: &str, _said: Result<&str, &str>) {}
+    /// The model of an advisor did not answer.
+    fn advisor_failed(&mut self, _session: &Session, _role: &str, _error: &ModelError) {}
     /// A day ended.
     fn day_end(&mut self, _session: &Session, _record: &DayRecord) {}
 }

@@ -44,6 +44,17 @@ impl CallCounts {
     }
 }
 
+/// What a committee did, apart from its agent. Nothing of it is a call of the agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// Model requests of advisors; they are among the requests of the run.
+    pub requests: u64,
+    /// Statements that were not made.
+    pub absences: u64,
+    /// Calls of advisors.
+    pub calls: CallCounts,
+}
+
 /// `finish_day` never succeeded (engine E10.6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FinishFailure {
@@ -73,6 +84,9 @@ pub struct DayRecord {
     pub requests: u64,
     /// Calls of the day.
     pub calls: CallCounts,
+    /// What the committee did; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// The agent's summary of the day.
     pub summary: String,
     /// Set when the day ended without `finish_day`.
@@ -134,6 +148,9 @@ pub struct RunSummary {
     pub requests: u64,
     /// Calls, those of an unfinished day too.
     pub calls: CallCounts,
+    /// What the committee did, on an unfinished day too; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// Tokens and cost.
     pub spending: Spending,
 }

@@ -14,6 +14,8 @@ pub(super) struct Taken {
     pub(super) said: Message,
     /// Its calls, in order. The arguments of a call that was cut are such that they are refused.
     pub(super) calls: Vec<ToolCall>,
+    /// Its words, without thinking and without calls.
+    pub(super) words: String,
 }
 
 /// Takes the calls of the answer to a request that offered `tools`.
@@ -33,7 +35,7 @@ pub(super) fn taken(response: &Response, tools: &[Value], turn: Turn) -> Taken {
         calls.push(ToolCall::new(id, call.name, call.arguments));
     }
     let said = if nameless { with_ids(&response.message, &calls) } else { response.message.clone() };
-    Taken { said, calls }
+    Taken { said, calls, words: parsed.text }
 }
 
 /// The message with its calls under their ids, also those that were written in another form.

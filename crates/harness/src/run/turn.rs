@@ -9,7 +9,6 @@ use crate::model::Turn;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use traderharness_contract::ErrorCode;
-use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::{Message, Record, Request, Response, ToolCall};
 
 /// How far the calls of an assistant message came, for the stop record of a run that ends among them.
@@ -59,20 +58,18 @@ impl Loop<'_> {
         request.messages = messages;
         let turn = self.turn();
         let step = self.used.requests;
+        let scope = self.scope.clone();
         self.session.append(Record::ModelRequest {
-            scope: DEFAULT_SCOPE.to_owned(),
+            scope: scope.clone(),
             step: step as usize,
             request_sha256: request.fingerprint(),
             messages: request.messages.len(),
         })?;
-        let response = self.client.complete(&request, turn).await.map_err(|source| RunError::Model { step, source })?;
+        let response =
+            self.client.complete_in(&scope, &request, turn).await.map_err(|source| RunError::Model { step, source })?;
         self.used.requests += 1;
         self.requests += 1;
-        self.session.append(Record::ModelResponse {
-            scope: DEFAULT_SCOPE.to_owned(),
-            step: step as usize,
-            response: response.clone(),
-        })?;
+        self.session.append(Record::ModelResponse { scope, step: step as usize, response: response.clone() })?;
         self.used.spending.count(&request, &response, self.settings.prices.as_ref());
         Ok(response)
     }
@@ -150,7 +147,7 @@ impl Progress {
 }
 
 /// The calls of a message in batches: maximal runs of neighbouring reads, and every other call by itself (spec/seeds.md B5.1).
-fn batches(calls: &[ToolCall], is_read: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
+pub(super) fn batches(calls: &[ToolCall], is_read: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut batches: Vec<(Range<usize>, bool)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let read = is_read(&call.name);

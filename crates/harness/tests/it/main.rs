@@ -7,6 +7,7 @@ mod budget;
 mod cancel;
 mod cards;
 mod code_bench;
+mod committee;
 mod context;
 mod corrections;
 mod dispatch;

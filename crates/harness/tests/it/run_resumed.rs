@@ -17,7 +17,7 @@ use traderharness_harness::session::Journal;
 use traderharness_harness::{CallReport, CancelToken, Session};
 use traderharness_market::{Mask, MaskConfig, MaskStyle};
 use traderharness_replay::trajectory::{self, RunStart};
-use traderharness_replay::{Meta, Player, Record, Recorder, Request, Response, Trajectory};
+use traderharness_replay::{Meta, Record, Recorder, Replay, Request, Response, Trajectory};
 
 fn script() -> Script {
     let store = store();
@@ -99,10 +99,10 @@ impl Bench {
     fn go(&self, folder: &Path, budgets: Budgets, stop_after: u64) -> (bool, u64) {
         let (kept, cassette) = (folder.join("trajectory.jsonl"), folder.join("cassette.jsonl"));
         let meta = Meta { contract_version: "v5".into(), model: "scripted".into(), ..Meta::default() };
-        let (journal, player, recorder): (Box<dyn Journal>, _, _) = if kept.exists() {
+        let (journal, replay, recorder): (Box<dyn Journal>, _, _) = if kept.exists() {
             let (trajectory, entries) = Trajectory::resume(&kept).unwrap();
             let (recorder, asked) = Recorder::resume(&cassette).unwrap();
-            (Box::new(ResumingJournal::new(trajectory, entries)), Some(Player::new(asked).unwrap()), recorder)
+            (Box::new(ResumingJournal::new(trajectory, entries)), Some(Replay::new(asked)), recorder)
         } else {
             let trajectory = Trajectory::create(&kept, RunStart::default()).unwrap();
             (Box::new(trajectory), None, Recorder::create(&cassette, meta).unwrap())
@@ -118,7 +118,7 @@ impl Bench {
             ..RunSettings::default()
         };
         let counted = Counted(ScriptedClient::new(self.script.clone()), Arc::clone(&self.asked));
-        let mut client = ResumingClient::new(player, counted, recorder);
+        let mut client = ResumingClient::new(replay, counted, recorder);
         let mut observer = StopAfter { left: stop_after, cancel, seen: 0 };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let days = &trading_days(&store)[..2];

@@ -33,7 +33,7 @@ fn records() -> Vec<Record> {
             step: 0,
             response: Response::new(Message::assistant("", std::slice::from_ref(&call))),
         },
-        Record::ToolCall { call_id: call.id, tool: call.name, arguments: call.arguments },
+        Record::ToolCall { scope: None, call_id: call.id, tool: call.name, arguments: call.arguments },
         Record::tool_result("c1", "place_order", &envelope, None),
         Record::Order { event: json!({"status": "accepted"}) },
         Record::Fill { event: json!({"price": "10.25", "quantity": 100}) },
