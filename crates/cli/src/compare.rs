@@ -135,8 +135,7 @@ impl Arena<'_> {
         let pool = LatePool::new(&self.options.interpreter);
         let files = Files::open(&world.card, None, Some(folder.workspace()))?;
         world.sandbox.set(Some(files.sandbox(&pool, false)));
-        let price = agent.prices.as_ref().and_then(|table| table.price(&agent.plan.model()));
-        let limits = if price.is_some() { self.options.limits.clone() } else { self.options.limits.without_cost() };
+        let limits = if agent.prices.is_some() { self.options.limits.clone() } else { self.options.limits.without_cost() };
         let performance = Performance {
             world: &world,
             manifest: &manifest,
@@ -144,7 +143,7 @@ impl Arena<'_> {
             days: self.days,
             folder: Some(&folder),
             private: Private { mask_key: hex(key), window: asked, data: absolute(self.spec.data.as_deref()), gate: None },
-            settings: limits.settings(&agent.plan.model(), price, self.cancel.clone())?,
+            settings: limits.settings(&agent.plan.model(), self.cancel.clone())?,
             gate: None,
         };
         let mut observer = InTurn { place, name: &entrant.name, told: self.told };

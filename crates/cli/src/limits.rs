@@ -7,7 +7,7 @@ use std::process::exit;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traderharness_harness::CancelToken;
-use traderharness_harness::run::{Budgets, Prices, RunSettings, Stopwatch};
+use traderharness_harness::run::{Budgets, RunSettings, Stopwatch};
 
 /// Exit code of a process that a second signal ended, as shells give it for Ctrl-C.
 const INTERRUPTED: i32 = 130;
@@ -42,7 +42,7 @@ impl LimitOptions {
     }
 
     /// Settings of a run of this model under these limits.
-    pub(crate) fn settings(&self, model: &str, prices: Option<Prices>, cancel: CancelToken) -> Result<RunSettings, Fault> {
+    pub(crate) fn settings(&self, model: &str, cancel: CancelToken) -> Result<RunSettings, Fault> {
         let max_cost_micros = self.max_cost.as_deref().map(micros).transpose()?;
         let max_seconds = self.max_seconds.or_else(|| self.max_minutes.map(|minutes| minutes.saturating_mul(60)));
         Ok(RunSettings {
@@ -56,7 +56,6 @@ impl LimitOptions {
             },
             stopwatch: Some(Arc::new(Since(Instant::now()))),
             cancel,
-            prices,
             ..RunSettings::default()
         })
     }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use traderharness_contract::parse::CallStyle;
 use traderharness_harness::Card;
+use traderharness_harness::run::Prices;
 use traderharness_market::{Day, MaskConfig, MaskStyle};
 
 /// Public facts of a run, in the cassette's meta line.
@@ -39,6 +40,9 @@ pub(crate) struct Manifest {
     /// Sampling parameters of every request.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) sampling: Map<String, Value>,
+    /// Prices of tokens: what a run costs is part of what it came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prices: Option<Prices>,
     /// Plug-in tools that the agent was offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) plug_ins: Option<PlugIns>,
@@ -109,6 +113,7 @@ impl Manifest {
             gated: false,
             style: agent.style,
             sampling: agent.sampling.clone(),
+            prices: agent.price(),
             plug_ins: None,
         }
     }

@@ -35,8 +35,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     if options.limits.max_cost.is_some() && agent.prices.is_none() {
         return Err(Fault::text(Class::Input, "--max-cost needs prices").hint("pass --price-in and --price-out"));
     }
-    let price = agent.prices.as_ref().and_then(|table| table.price(&agent.plan.model()));
-    let settings = options.limits.settings(&agent.plan.model(), price, limits::on_signal())?;
+    let settings = options.limits.settings(&agent.plan.model(), limits::on_signal())?;
     let folder = match options.record.as_deref() {
         Some(path) if options.resume => Some(RunFolder::interrupted(path)?),
         Some(path) => Some(RunFolder::create(path)?),

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use traderharness_harness::model::{ClientFault, ModelClient, ModelError};
-use traderharness_harness::run::{CONTRACT_VERSION, Observer, RunError, RunSettings, RunSummary};
+use traderharness_harness::run::{CONTRACT_VERSION, Observer, Prices, RunError, RunSettings, RunSummary};
 use traderharness_harness::session::{Journal, SessionError};
 use traderharness_harness::{Card, Sandbox, Session, SessionConfig, Toolbox};
 use traderharness_ingest::Dataset;
@@ -80,6 +80,7 @@ pub(crate) struct World {
     pub(crate) toolbox: Arc<Toolbox>,
     check_output: bool,
     sampling: Map<String, Value>,
+    prices: Option<Prices>,
     runtime: Runtime,
     /// Order gate of the run, until it begins.
     pub(crate) gate: Cell<Option<OrderGate>>,
@@ -134,6 +135,7 @@ impl World {
             toolbox: Arc::new(toolbox),
             check_output,
             sampling: manifest.sampling.clone(),
+            prices: manifest.prices,
             runtime,
             gate: Cell::new(None),
             sandbox: Cell::new(None),
@@ -221,7 +223,8 @@ impl World {
         if let Some(sandbox) = self.sandbox.take() {
             session = session.with_sandbox(sandbox);
         }
-        let settings = RunSettings { model: model.to_owned(), sampling: self.sampling.clone(), ..self.settings.take() };
+        let settings =
+            RunSettings { model: model.to_owned(), sampling: self.sampling.clone(), prices: self.prices, ..self.settings.take() };
         let outcome = self.wait(traderharness_harness::run::play(&mut session, client, days, &settings, observer));
         self.files_version.set(session.sandbox().map_or(0, Sandbox::version));
         let account = session.account();

@@ -2,16 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation must stop its test at once")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod agent;
 mod bad_input;
-mod code;
+mod baseline;
 mod cards;
+mod code;
 mod command;
+mod compare;
 mod demo;
 mod determinism;
 mod doctor;
 mod gate;
 mod paths;
 mod readme;
+mod report;
 mod resume;
 mod runs;
 mod sandbox;

@@ -4,7 +4,7 @@
 use crate::command::{command, ran, repo, text};
 use std::path::{Path, PathBuf};
 
-const FILES: [&str; 4] = ["cassette.jsonl", "trajectory.jsonl", "summary.json", "private/memory.jsonl"];
+const FILES: [&str; 5] = ["cassette.jsonl", "trajectory.jsonl", "summary.json", "private/memory.jsonl", "result.json"];
 
 /// Trades on most days, so that a second order would show; conditions, memory, and agent code where it can run.
 fn script(folder: &Path) -> PathBuf {
@@ -153,7 +153,9 @@ fn a_run_that_used_up_a_budget_goes_on_under_a_larger_one() {
     let summary: serde_json::Value = serde_json::from_str(&stopped.out).unwrap();
     assert_eq!((&summary["summary"]["status"], &summary["summary"]["requests"]), (&"budget_exhausted".into(), &9.into()));
     let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(record.join("summary.json")).unwrap()).unwrap();
-    assert_eq!(kept, summary);
+    assert_eq!((&kept["summary"], &kept["dataset"]), (&summary["summary"], &summary["dataset"]));
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(record.join("result.json")).unwrap()).unwrap();
+    assert_eq!(result, summary["result"]);
     assert_eq!(go(&record, &["--resume", "--max-calls", "15"]).code, 4);
     let ended = go(&record, &["--resume", "--max-requests", "900", "--max-seconds", "900", "--max-tokens", "900000000"]);
     assert_eq!(ended.code, 0, "{}", ended.err);

@@ -1,0 +1,85 @@
+//! `traderharness report`: results again, side by side, and held against their recordings.
+
+use crate::command::{repo, run, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn scripted(folder: &Path, name: &str) -> PathBuf {
+    let record = folder.join(name);
+    let (script, key) = (repo("crates/cli/demo/script.yaml"), repo("crates/cli/demo/mask.key"));
+    let line = ["run", "--script", text(&script), "--mask-key", text(&key), "--start", "2020-02-04", "--end", "2020-02-04"];
+    let ran = run(&[&line[..], &["--record", text(&record)]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    record
+}
+
+/// The schema of result.json, field by field, and what a person reads of it.
+#[test]
+fn the_result_of_the_demo_day_is_reviewed_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = scripted(folder.path(), "demo");
+    let result: Value = serde_json::from_str(&std::fs::read_to_string(record.join("result.json")).unwrap()).unwrap();
+    insta::assert_json_snapshot!(result);
+    let report = run(&["report", text(&record)]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    insta::assert_snapshot!(report.out);
+    let measured: Value = serde_json::from_str(&std::fs::read_to_string(record.join("measured.json")).unwrap()).unwrap();
+    for part in ["seconds", "budgets", "sandbox", "model"] {
+        assert!(measured.get(part).is_some(), "{measured}");
+    }
+}
+
+#[test]
+fn several_runs_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (scripted(folder.path(), "one"), scripted(folder.path(), "two"));
+    let report = run(&["report", text(&one), text(&two)]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    let head: Vec<&str> = report.out.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(head, ["one", "two"]);
+    assert!(report.out.contains("annual return"), "{}", report.out);
+    let machine: Value = serde_json::from_str(&run(&["report", text(&one), text(&two), "--json"]).out).unwrap();
+    assert_eq!(machine["runs"][1]["result"]["status"], "completed");
+    assert_eq!(machine["runs"][1]["computed_again"], true);
+}
+
+#[test]
+fn a_result_that_was_changed_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = scripted(folder.path(), "changed");
+    let path = record.join("result.json");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let result: Value = serde_json::from_str(&kept).unwrap();
+    for (place, value, says) in [
+        ("/metrics/total_return_pct", Value::from(12.5), "metrics"),
+        ("/days/0/equity", Value::from(2_000_000.0), "days"),
+        ("/trades/0/quantity", Value::from(1), "trades"),
+        ("/requests", Value::from(1), "requests"),
+    ] {
+        let mut changed = result.clone();
+        *changed.pointer_mut(place).unwrap() = value;
+        std::fs::write(&path, changed.to_string()).unwrap();
+        let report = run(&["report", text(&record)]);
+        assert_eq!(report.code, 1, "{place}: {}", report.out);
+        assert!(report.out.contains("The recording says otherwise") && report.out.contains(says), "{place}: {}", report.out);
+    }
+    // A run without a result file is computed from its recording as far as that goes.
+    std::fs::remove_file(&path).unwrap();
+    let report = run(&["report", text(&record), "--json"]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    let again: Value = serde_json::from_str(&report.out).unwrap();
+    let again = &again["runs"][0]["result"];
+    assert_eq!((&again["status"], &again["days"]), (&"unfinished".into(), &result["days"]));
+    assert_eq!(again["metrics"]["total_return_pct"], result["metrics"]["total_return_pct"]);
+}
+
+#[test]
+fn what_is_no_run_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = run(&["report", text(folder.path())]);
+    assert_eq!((empty.code, empty.err.contains("no run")), (2, true), "{}", empty.err);
+    std::fs::write(folder.path().join("result.json"), "{}").unwrap();
+    let broken = run(&["report", text(folder.path())]);
+    assert_eq!((broken.code, broken.err.contains("no result of a run")), (2, true), "{}", broken.err);
+    assert_eq!(run(&["report"]).code, 2);
+}
