@@ -166,6 +166,11 @@ def begin(code, seed, stdout, stderr, guarded):
         setattr(sys, name, "")
     for name in ("prefix", "exec_prefix", "base_prefix", "base_exec_prefix"):
         setattr(sys, name, "<python>")
+    # What was asked before the machine was hidden.
+    platform = sys.modules.get("platform")
+    if platform is not None:
+        platform._uname_cache = None
+        platform._platform_cache.clear()
     threading = sys.modules.get("threading")
     if threading is not None:
         threading.main_thread()._native_id = 2

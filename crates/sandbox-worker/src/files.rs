@@ -139,21 +139,31 @@ fn is_open_to_us(folder: c_int, path: &CStr, kind: u32, number: (u64, u64)) -> b
     can_read(folder, path, kind)
 }
 
+/// Whether this process may change it: a file that opens for writing, or a folder that it may look into.
+pub(crate) fn writes(folder: c_int, path: &CStr) -> Result<(), Errno> {
+    let flags = if path.is_empty() { libc::AT_EMPTY_PATH } else { 0 };
+    let kind = told(folder, path, flags)?.st_mode & libc::S_IFMT;
+    if path.is_empty() {
+        // SAFETY: plain numbers in.
+        let mode = unsafe { libc::fcntl(folder, libc::F_GETFL) } & libc::O_ACCMODE;
+        return if mode == libc::O_RDONLY && kind == libc::S_IFREG { Err(Errno::EPERM) } else { Ok(()) };
+    }
+    if kind == libc::S_IFDIR || opens(folder, path, libc::O_WRONLY) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
 /// Whether the kernel opens it. A file of our own that was made unreadable is still found by writing to it.
 fn can_read(folder: c_int, path: &CStr, kind: u32) -> bool {
-    let open = |flags: c_int| {
-        let flags = flags | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
-        // SAFETY: the path ends with a zero byte.
-        let fd = unsafe { libc::syscall(libc::SYS_openat, folder, path.as_ptr(), flags) };
-        let Ok(fd) = c_int::try_from(fd) else { return false };
-        if fd < 0 {
-            return false;
-        }
-        // SAFETY: just opened, by nobody else.
-        unsafe { libc::syscall(libc::SYS_close, fd) };
-        true
-    };
-    open(libc::O_RDONLY) || (kind == libc::S_IFREG && open(libc::O_WRONLY))
+    opens(folder, path, libc::O_RDONLY) || (kind == libc::S_IFREG && opens(folder, path, libc::O_WRONLY))
+}
+
+fn opens(folder: c_int, path: &CStr, flags: c_int) -> bool {
+    let flags = flags | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: the path ends with a zero byte.
+    let fd = unsafe { libc::syscall(libc::SYS_openat, folder, path.as_ptr(), flags) };
+    let Some(fd) = c_int::try_from(fd).ok().filter(|fd| *fd >= 0) else { return false };
+    // SAFETY: just opened, by nobody else.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+    true
 }
 
 /// Answers as the C library does.

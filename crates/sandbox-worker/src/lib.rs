@@ -10,7 +10,7 @@
 //! | `confine` | Landlock, seccomp, resource limits |
 //! | `deadline` | the timer, the trace and the audit hook |
 //! | `clock` | time, sleep and randomness in place of the C library's |
-//! | `machine`, `files` | what the machine and its files look like, in place of the C library's |
+//! | `machine`, `files`, `attributes` | what the machine and its files look like, in place of the C library's |
 //! | `calls`, `output`, `wire` | what passes between the code and the host |
 //! | `memory` | what happens when there is none |
 //! | `ended`, `traceback` | how it ended, in the agent's own lines |
@@ -19,6 +19,7 @@
 #![allow(unsafe_code, reason = "system calls and the interpreter's C functions; each block has its argument")]
 #![expect(unreachable_pub, reason = "functions that stand in for the C library's have to be public symbols")]
 
+mod attributes;
 mod calls;
 mod child;
 mod clock;

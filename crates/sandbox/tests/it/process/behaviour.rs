@@ -30,6 +30,10 @@ fn ordinary_code_works_as_in_any_python() {
             "import os, shutil\nopen('a', 'w').write('x')\nos.rename('a', 'b')\nshutil.copyfile('b', 'c')\nresult = sorted(os.listdir())",
             json!(["b", "c"]),
         ),
+        (
+            "import os, shutil\nos.mkdir('d')\nopen('d/a', 'w').write('x')\nshutil.copy('d/a', 'd/b')\nshutil.copy2('d/a', 'd/c')\nshutil.copytree('d', 'e')\nos.chmod('e', 0o700)\nresult = os.listdir('e')",
+            json!(["a", "b", "c"]),
+        ),
         ("import tempfile\nwith tempfile.NamedTemporaryFile() as f:\n    f.write(b'x')\n    result = f.tell()", json!(1)),
         (
             "import pandas as pd\npd.DataFrame({'a': [1]}).to_csv('x.csv', index=False)\nresult = int(pd.read_csv('x.csv')['a'].sum())",

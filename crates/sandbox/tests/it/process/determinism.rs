@@ -34,7 +34,7 @@ time.sleep(5)
 for path in ('.', 'd', 'd/a', 'd/b'):
     print(os.stat(path))
 print(os.path.samefile('d/a', 'd/../d/a'), os.path.samefile('d/a', 'd/b'), [e.inode() == e.stat().st_ino for e in os.scandir('d')])
-print(os.uname(), os.times(), os.getpgrp(), os.getpgid(0), os.getuid(), os.getgroups())
+print(sys.modules['platform'].platform(), os.uname(), os.times(), os.getpgrp(), os.getpgid(0), os.getuid(), os.getgroups())
 print(os.sched_getaffinity(0), sys.modules['posix'].cpu_count(), os.sysconf('SC_NPROCESSORS_ONLN'), os.umask(0))
 print(sys.modules['_thread'].get_native_id(), sys.executable, sys.prefix, sys.base_prefix, len(os.getcwd()))
 print(id(A), np.ones(1000).__array_interface__['data'], np.empty(9).tolist(), sys.getallocatedblocks() > 0)
