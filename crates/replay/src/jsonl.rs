@@ -4,7 +4,7 @@
 use crate::error::RecordingError;
 use serde::Serialize;
 use serde_json::Value;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -81,7 +81,8 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// A file that only grows, line by line.
+/// A file that only grows, line by line. One that was made or gone on with here is written by nobody else meanwhile: two processes that
+/// go on with one recording would tear it.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: File,
@@ -97,6 +98,7 @@ impl Appender {
     /// Makes a new file; an existing one is an error.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        own(&file)?;
         Ok(Self { file, length: 0, sync: false, torn: false })
     }
 
@@ -107,9 +109,18 @@ impl Appender {
         Ok(Self { file, length, sync: false, torn: false })
     }
 
-    /// Opens an interrupted file, cuts it to `length` and ends the last line if it lacks its line end.
+    /// Opens an interrupted file, cuts it to `length` and ends the last line if it lacks its line end. A file that another process
+    /// writes, or has written since it was read, is left as it is.
     pub(crate) fn reopen(path: &Path, whole: &Whole) -> io::Result<Self> {
-        let mut file = OpenOptions::new().append(true).open(path)?;
+        let mut file = OpenOptions::new().append(true).open(path).map_err(|fault| match fault.kind() {
+            // It was there a moment ago.
+            io::ErrorKind::NotFound => busy(),
+            _ => fault,
+        })?;
+        own(&file)?;
+        if file.metadata()?.len() != whole.read as u64 {
+            return Err(busy());
+        }
         let mut length = whole.length as u64;
         file.set_len(length)?;
         if !whole.ended {
@@ -150,6 +161,19 @@ impl Appender {
     }
 }
 
+/// Takes the right to write a file, for as long as it is open.
+fn own(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        // Not every file system has locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(busy()),
+    }
+}
+
+fn busy() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "another process is writing it; wait for it or end it")
+}
+
 /// How much of an interrupted file is whole lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whole {
@@ -157,12 +181,15 @@ pub(crate) struct Whole {
     pub(crate) length: usize,
     /// False when the last of these lines lacks its line end.
     pub(crate) ended: bool,
+    /// Bytes of the file when it was read.
+    pub(crate) read: usize,
 }
 
 /// Measures the whole lines of a file. A JSON object that is closed is whole even without its line end.
 pub(crate) fn whole(bytes: &[u8]) -> Whole {
     let last = lines(bytes).filter(|line| line.ended || line.object().is_ok()).last();
-    last.map_or(Whole { length: 0, ended: true }, |line| Whole { length: line.end, ended: line.ended })
+    let read = bytes.len();
+    last.map_or(Whole { length: 0, ended: true, read }, |line| Whole { length: line.end, ended: line.ended, read })
 }
 
 /// Makes a rename in the folder of `path` outlast a loss of power, where the system can; not all file systems do.
@@ -204,6 +231,6 @@ mod tests {
         let found: Vec<_> =
             lines(bytes).map(|line| (line.place.line, line.place.offset, line.ended, line.object().is_ok())).collect();
         assert_eq!(found, [(1, 3, true, true), (4, 17, true, true), (5, 25, false, false)]);
-        assert_eq!(whole(bytes), Whole { length: 25, ended: true });
+        assert_eq!(whole(bytes), Whole { length: 25, ended: true, read: bytes.len() });
     }
 }

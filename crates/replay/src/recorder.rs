@@ -62,7 +62,8 @@ impl Recorder {
     ///
     /// # Errors
     /// As [`Cassette::read_partial`]; [`RecordingError::Io`] when there is no `FILE.partial`; [`RecordingError::Changed`] when an
-    /// answer or a request in it is not what was recorded: a damaged recording is never gone on with.
+    /// answer or a request in it is not what was recorded: a damaged recording is never gone on with. [`RecordingError::Io`] also while
+    /// another recorder writes it.
     pub fn resume(path: impl AsRef<Path>) -> Result<(Self, Cassette), RecordingError> {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
@@ -71,7 +72,7 @@ impl Recorder {
         let mut whole = jsonl::whole(&bytes);
         // Killed between the end line and the renaming: the end line is taken off and written again.
         if let Some(end) = cassette.reopen() {
-            whole = Whole { length: end.offset, ended: true };
+            whole = Whole { length: end.offset, ended: true, ..whole };
         }
         let file = Appender::reopen(&partial, &whole).map_err(RecordingError::io("write", &partial))?;
         let mut digest = Sha256::new();
@@ -228,4 +229,28 @@ pub fn partial_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_gone_on_with_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("day.jsonl");
+        let busy = |result: Result<(Recorder, Cassette), RecordingError>| match result {
+            Err(RecordingError::Io { source, .. }) => source.kind() == std::io::ErrorKind::ResourceBusy,
+            _ => false,
+        };
+        let mut first = Recorder::create(&path, Meta::default()).unwrap();
+        assert!(busy(Recorder::resume(&path)));
+        first.record("main", &Request::new("m", "v5"), &Response::new(Message::assistant("a", &[]))).unwrap();
+        drop(first);
+        let (second, cassette) = Recorder::resume(&path).unwrap();
+        assert_eq!(cassette.calls().len(), 1);
+        assert!(busy(Recorder::resume(&path)));
+        second.finish().unwrap();
+        assert_eq!(Cassette::load(&path).unwrap().calls().len(), 1);
+    }
 }
