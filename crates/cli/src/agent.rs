@@ -13,12 +13,13 @@ use traderharness_connect::{
     ChatCompletions, Endpoint, Limits, OpenAiClient, PipeClient, PipeLimits, RetryPolicy, Secret, SetupError, Watcher,
 };
 use traderharness_contract::parse::CallStyle;
-use traderharness_harness::Card;
 use traderharness_harness::baseline::{BaselineClient, Rule};
-use traderharness_harness::model::{Asked, ModelClient, ModelError, ScriptedClient, Turn};
+use traderharness_harness::model::{Asked, ClientFault, ModelClient, ModelError, ScriptedClient, Turn};
 use traderharness_harness::run::Prices;
 use traderharness_harness::script::Script;
+use traderharness_harness::{CancelToken, Card};
 use traderharness_market::{Mask, Store};
+use traderharness_replay::cassette::DEFAULT_SCOPE;
 use traderharness_replay::{Request, Response};
 
 /// How a model writes its calls.
@@ -356,29 +357,47 @@ impl Plan {
     }
 
     /// Makes the client. Programs start here; nothing is sent to a server.
-    pub(crate) async fn client(&self, card: &Card, store: &Store, mask: &Mask, watcher: Watcher) -> Result<Live, Fault> {
-        Ok(match self {
+    pub(crate) async fn client(
+        &self,
+        card: &Card,
+        store: &Store,
+        mask: &Mask,
+        watcher: Watcher,
+        cancel: CancelToken,
+    ) -> Result<Live, Fault> {
+        let client = match self {
             Self::Script(script) => {
                 let script = script.clone().resolve(store, mask).map_err(|e| Fault::new(Class::Input, e))?;
-                Live::Script(Box::new(ScriptedClient::new(script)))
+                Client::Script(Box::new(ScriptedClient::new(script)))
             }
-            Self::Baseline(rule) => Live::Baseline(BaselineClient::new(*rule, card)),
+            Self::Baseline(rule) => Client::Baseline(BaselineClient::new(*rule, card)),
             Self::Server(server) => {
                 let server = server.as_ref().clone();
                 let client = OpenAiClient::new(server.wire, server.endpoint, server.retry).map_err(setup)?;
-                Live::Server(Box::new(client.watched(watcher)))
+                Client::Server(Box::new(client.watched(watcher)))
             }
             Self::Pipe(program) => {
                 let client = PipeClient::start(program.launch.clone(), program.limits.clone()).await.map_err(setup)?;
-                Live::Pipe(Box::new(client.watched(watcher)))
+                Client::Pipe(Box::new(client.watched(watcher)))
             }
-        })
+        };
+        Ok(Live { client, cancel })
     }
+}
+
+/// How often it is looked whether a run is to end while a model is waited for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A client that is not waited for any longer when the run is to end.
+#[derive(Debug)]
+pub(crate) struct Live {
+    client: Client,
+    cancel: CancelToken,
 }
 
 /// A client of any kind.
 #[derive(Debug)]
-pub(crate) enum Live {
+enum Client {
     /// Plays a script.
     Script(Box<ScriptedClient>),
     /// Plays a rule.
@@ -392,38 +411,49 @@ pub(crate) enum Live {
 impl Live {
     /// Ends what was started.
     pub(crate) async fn end(self) {
-        if let Self::Pipe(client) = self {
+        if let Client::Pipe(client) = self.client {
             client.end().await;
         }
+    }
+}
+
+/// Waits until the run is to end.
+async fn ended(cancel: &CancelToken) {
+    while !cancel.is_cancelled() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
 #[async_trait]
 impl ModelClient for Live {
     async fn complete(&mut self, request: &Request, turn: Turn) -> Result<Response, ModelError> {
-        match self {
-            Self::Script(client) => client.complete(request, turn).await,
-            Self::Baseline(client) => client.complete(request, turn).await,
-            Self::Server(client) => client.complete(request, turn).await,
-            Self::Pipe(client) => client.complete(request, turn).await,
-        }
+        self.complete_in(DEFAULT_SCOPE, request, turn).await
     }
 
     async fn complete_in(&mut self, scope: &str, request: &Request, turn: Turn) -> Result<Response, ModelError> {
-        match self {
-            Self::Script(client) => client.complete_in(scope, request, turn).await,
-            Self::Baseline(client) => client.complete_in(scope, request, turn).await,
-            Self::Server(client) => client.complete_in(scope, request, turn).await,
-            Self::Pipe(client) => client.complete_in(scope, request, turn).await,
+        let answer = async {
+            match &mut self.client {
+                Client::Script(client) => client.complete_in(scope, request, turn).await,
+                Client::Baseline(client) => client.complete_in(scope, request, turn).await,
+                Client::Server(client) => client.complete_in(scope, request, turn).await,
+                Client::Pipe(client) => client.complete_in(scope, request, turn).await,
+            }
+        };
+        tokio::select! {
+            // An answer that is there counts, whatever else happened.
+            biased;
+            answer = answer => answer,
+            () = ended(&self.cancel) => Err(ClientFault::Interrupted.into()),
         }
     }
 
+    /// Advisors are waited for: one that is silent would be missing from the memo, and the record would say so.
     async fn complete_all(&mut self, asked: &[Asked<'_>]) -> Vec<Result<Response, ModelError>> {
-        match self {
-            Self::Script(client) => client.complete_all(asked).await,
-            Self::Baseline(client) => client.complete_all(asked).await,
-            Self::Server(client) => client.complete_all(asked).await,
-            Self::Pipe(client) => client.complete_all(asked).await,
+        match &mut self.client {
+            Client::Script(client) => client.complete_all(asked).await,
+            Client::Baseline(client) => client.complete_all(asked).await,
+            Client::Server(client) => client.complete_all(asked).await,
+            Client::Pipe(client) => client.complete_all(asked).await,
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     } else {
         format!("n/a ({})", text("reason"))
     };
-    vec![
+    let mut rows = vec![
         ("status", result.stop_code.as_ref().map_or_else(|| result.status.clone(), |code| format!("{}: {code}", result.status))),
         ("days", m.days.to_string()),
         ("total assets", format!("{:.2} -> {:.2} CNY", result.initial_cash, result.final_equity)),
@@ -62,7 +62,14 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
         ("environment", calls("environment").to_string()),
         ("tokens", used),
         ("cost", cost),
-    ]
+    ];
+    if let Some(advice) = &result.advice {
+        let made =
+            advice.get("calls").and_then(Value::as_object).into_iter().flatten().filter_map(|(_, n)| n.as_u64()).sum::<u64>();
+        let text = format!("{} requests, {made} calls, {} silent", number(advice, "requests"), number(advice, "absences"));
+        rows.push(("advisors", text));
+    }
+    rows
 }
 
 /// Columns of texts, the first one left-aligned, with two spaces between.

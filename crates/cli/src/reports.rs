@@ -220,6 +220,7 @@ impl Recording {
             trades: self.trades.clone(),
             calls: Value::Null,
             requests: self.requests,
+            advice: None,
             tokens: json!({ "input": self.tokens.0, "output": self.tokens.1, "estimated_requests": 0 }),
             cost: json!({ "amount": null, "reason": WITHOUT_RESULT }),
             budgets: Value::Null,

@@ -93,6 +93,9 @@ pub(crate) struct RunResult {
     /// `succeeded`, `bad_arguments`, `refused`, `environment`.
     pub(crate) calls: Value,
     pub(crate) requests: u64,
+    /// What advisors did, apart from their agent: `requests` (among those above), `absences`, `calls`. Only for a card with a committee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<Value>,
     /// `input`, `output`, `estimated_requests`.
     pub(crate) tokens: Value,
     /// `amount` (decimal text), `currency`, `reason` when there is no amount.
@@ -168,6 +171,7 @@ impl RunResult {
             trades: books.fills.iter().filter(|fill| !fill.repeated).map(trade).collect(),
             calls: json!(summary.calls),
             requests: summary.requests,
+            advice: summary.advice.map(|advice| json!(advice)),
             tokens: json!({
                 "input": summary.spending.input_tokens,
                 "output": summary.spending.output_tokens,

@@ -56,7 +56,7 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Stocks that the random baseline chooses from.
+/// Stocks that are looked at: the random baseline chooses among them, buy-and-hold takes the first that can be traded.
 const CHOICE: u32 = 30;
 /// Shares of a lot that every board takes: at least 200, in hundreds.
 const LOT: u64 = 100;
@@ -109,7 +109,7 @@ impl BaselineClient {
     }
 
     fn screen(&self) -> Value {
-        let wanted = if matches!(self.rule, Rule::Random(_)) { CHOICE } else { (3 * self.positions).min(30) as u32 };
+        let wanted = if self.rule == Rule::MovingAverage { (3 * self.positions).min(30) as u32 } else { CHOICE };
         json!({ "sort_by": "amount", "exclude_st": true, "max_results": wanted })
     }
 

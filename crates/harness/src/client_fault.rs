@@ -121,6 +121,9 @@ pub enum ClientFault {
         /// What it said.
         message: String,
     },
+    /// Somebody asked the run to end while the answer was waited for.
+    #[error("the run was asked to end while the model was waited for")]
+    Interrupted,
     /// The request was made as often as allowed.
     #[error("no answer after {attempts} attempts; the last one: {last}")]
     GaveUp {
@@ -151,6 +154,7 @@ impl ClientFault {
             Self::Exited { .. } => "agent_exited",
             Self::Protocol { .. } => "agent_protocol",
             Self::Agent { .. } => "agent_failed",
+            Self::Interrupted => "interrupted",
             Self::GaveUp { .. } => "gave_up_after_retries",
         }
     }

@@ -51,7 +51,7 @@ impl Performance<'_> {
             watcher(progress);
         });
         let mut observer = Measured::new(observer, waits);
-        let client = world.wait(agent.plan.client(&world.card, &world.store, &world.mask, watcher))?;
+        let client = world.wait(agent.plan.client(&world.card, &world.store, &world.mask, watcher, settings.cancel.clone()))?;
         world.settings.set(settings);
         let played = match folder {
             None => {
@@ -67,14 +67,14 @@ impl Performance<'_> {
                 folder.keep_private(&private)?;
                 let meta = world.meta(manifest, &model);
                 let memory = Box::new(MemoryFile::start(&folder.memory())?);
-                let (journal, player, recorder) = folder.open(&meta)?;
+                let (journal, replay, recorder) = folder.open(&meta)?;
                 // A run that goes on is not what it was when it stopped.
                 for stale in [folder.result(), folder.measured()] {
                     let _ = std::fs::remove_file(stale);
                 }
                 world.gate.set(gate.map(gate::Closed::open).transpose()?);
                 // What is recorded is what a model in a style was sent.
-                let mut client = StyledClient::new(ResumingClient::new(player.map(Into::into), client, recorder), agent.style);
+                let mut client = StyledClient::new(ResumingClient::new(replay, client, recorder), agent.style);
                 let played = world.play_keeping(journal, memory, &mut client, days, &model, &mut observer);
                 let (client, recorder) = client.into_inner().into_parts();
                 world.wait(client.end());

@@ -116,7 +116,8 @@ fn a_model_that_writes_its_calls_as_text_replays_in_its_style() {
     let record = folder.path().join("run");
     let call = |tool: &str, params: Value| json!({"say": format!("```json\n{}\n```", json!({"tool": tool, "params": params}))});
     let on = call("complete_phase", json!({"decision": "monitor", "summary": "≥ nothing"}));
-    let day = [&[call("get_portfolio", json!({}))][..], &vec![on; 4], &[call("finish_day", json!({"summary": "Done."}))]].concat();
+    let day =
+        [&[call("get_portfolio", json!({}))][..], &vec![on; 4], &[call("finish_day", json!({"summary": "Done."}))]].concat();
     let model = ScriptedModel::start(json!([day.clone(), day].concat())).unwrap();
     let url = model.url();
     let made = with_key(&line(&url, &["--style", "json", "--record", text(&record), "--json"]));
@@ -401,4 +402,48 @@ fn a_limit_on_cost_stops_a_run_with_its_name_and_a_result() {
     assert!(stopped.err.contains("budget of 1500000 micro-units"), "{}", stopped.err);
     let result: Value = serde_json::from_str(&std::fs::read_to_string(record.join("result.json")).unwrap()).unwrap();
     assert_eq!((&result["status"], &result["budgets"]["max_cost_micros"]), (&"budget_exhausted".into(), &1_500_000.into()));
+}
+
+// engine E10.9: a model that thinks for minutes does not hold a run that is to end
+#[cfg(unix)]
+#[test]
+fn an_interrupt_does_not_wait_for_a_silent_model_and_the_run_goes_on() {
+    let silent = server(2, |_| Reply::default().then(Act::Hold));
+    let folder = tempfile::tempdir().unwrap();
+    let (url, record) = (silent.url(), folder.path().join("run"));
+    let args = line(&url, &["--no-stream", "--record", text(&record), "--json"]);
+    let pipe = std::process::Stdio::piped;
+    let child = command(&args).env("TEST_KEY", KEY).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    while silent.received().len() < 3 {
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let stopped = ran(child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, 4, "{}", stopped.err);
+    let value: Value = serde_json::from_str(&stopped.out).unwrap();
+    assert_eq!((&value["result"]["status"], &value["result"]["requests"]), (&"cancelled".into(), &2.into()));
+    let ended = with_key(&[&args[..], &["--resume"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert_eq!(run(&["replay", text(&record)]).code, 0);
+}
+
+// engine E13: advisors of a committee are asked of the same model, recorded, replayed, and told apart in the result
+#[test]
+fn a_committee_of_a_model_leaves_a_result_that_tells_its_advisors_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (card, record) = (folder.path().join("card.yaml"), folder.path().join("run"));
+    std::fs::write(&card, "id: board\nname: Board\ncommittee:\n  advisors:\n    - {role: risk, persona: \"Looks at risk.\"}\n")
+        .unwrap();
+    let model = server(usize::MAX, |_| Reply::default());
+    let url = model.url();
+    let made = with_key(&line(&url, &["--no-stream", "--agent", text(&card), "--record", text(&record), "--json"]));
+    assert_eq!(made.code, 0, "{}", made.err);
+    drop(model);
+    let value: Value = serde_json::from_str(&made.out).unwrap();
+    assert!(value["result"]["advice"]["requests"].as_u64().unwrap() > 0, "{}", value["result"]["advice"]);
+    let report = run(&["report", text(&record)]);
+    assert_eq!(report.code, 0, "{}", report.out);
+    assert!(report.out.contains("advisors"), "{}", report.out);
+    assert_eq!(run(&["replay", text(&record)]).code, 0);
 }

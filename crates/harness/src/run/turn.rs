@@ -5,7 +5,7 @@ use super::RunError;
 use super::driver::Loop;
 use super::taken::{Taken, taken};
 use crate::dispatch::{BatchCall, CallReport, RawArguments};
-use crate::model::Turn;
+use crate::model::{ClientFault, ModelError, Turn};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use traderharness_contract::ErrorCode;
@@ -65,8 +65,10 @@ impl Loop<'_> {
             request_sha256: request.fingerprint(),
             messages: request.messages.len(),
         })?;
-        let response =
-            self.client.complete_in(&scope, &request, turn).await.map_err(|source| RunError::Model { step, source })?;
+        let response = self.client.complete_in(&scope, &request, turn).await.map_err(|source| match source {
+            ModelError::Client(ClientFault::Interrupted) => RunError::Cancelled,
+            source => RunError::Model { step, source },
+        })?;
         self.used.requests += 1;
         self.requests += 1;
         self.session.append(Record::ModelResponse { scope, step: step as usize, response: response.clone() })?;
