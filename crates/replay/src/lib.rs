@@ -43,6 +43,7 @@
 //! [`RecordingError`]: a file cannot be read or written; names file, line and byte. [`ReplayError`]: a replay cannot go on;
 //! it never goes on with another answer.
 
+pub mod audit;
 pub mod canonical;
 pub mod cassette;
 pub mod diff;

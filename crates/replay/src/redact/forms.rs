@@ -53,7 +53,7 @@ fn hexadecimal(text: &str, lower: bool) -> String {
 }
 
 /// The base64 characters that depend on `bytes` alone when these begin `offset` bytes (modulo 3) into the encoded text.
-fn base64_inside(bytes: &[u8], offset: usize) -> String {
+pub(crate) fn base64_inside(bytes: &[u8], offset: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bit = |at: usize| -> Option<u8> {
         let byte = (at / 8).checked_sub(offset).and_then(|index| bytes.get(index))?;

@@ -10,7 +10,7 @@ pub(crate) struct Roots {
 }
 
 /// The spellings of a root.
-fn spellings(root: &str) -> Vec<String> {
+pub(crate) fn spellings(root: &str) -> Vec<String> {
     let trimmed = root.trim().trim_end_matches(['/', '\\']);
     let plain = trimmed.replace("\\\\", "\\").replace('\\', "/");
     // A root without a folder name would hide every path, and the word that stands for roots must not be hidden again.
@@ -69,7 +69,7 @@ impl Roots {
 
 /// Whether a root ends where its last folder name ends and begins where a path begins: `/Users/me.` ends a sentence,
 /// `/Users/me.bak`, `/Users/metest` and `backup/Users/me` are something else.
-fn stands(bytes: &[u8], start: usize, end: usize) -> bool {
+pub(crate) fn stands(bytes: &[u8], start: usize, end: usize) -> bool {
     let part = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || *b >= 0x80);
     let before = start.checked_sub(1).is_some_and(|at| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'));
     // What follows a root that is gone already is its tail.

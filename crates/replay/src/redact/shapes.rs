@@ -65,7 +65,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Whether a name ends with that of a credential.
-pub(super) fn is_credential_name(name: &str) -> bool {
+pub(crate) fn is_credential_name(name: &str) -> bool {
     let name = name.trim_ascii().to_ascii_lowercase();
     NAMES.iter().any(|credential| name.ends_with(credential))
 }

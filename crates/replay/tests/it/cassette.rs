@@ -550,3 +550,53 @@ proptest! {
         let _ = Cassette::read_partial(&path);
     }
 }
+
+// What a run that goes on without one asker needs: its failure is played like an answer, in its place.
+#[test]
+fn a_recorded_failure_is_one_way_a_call_can_end_for_who_asks_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let day = day(3);
+    let mut recorder = Recorder::create(&path, Meta::default()).unwrap();
+    recorder.record("a", &day[0].0, &day[0].1).unwrap();
+    recorder.record_failure("a", &day[1].0, "timeout").unwrap();
+    recorder.record("a", &day[2].0, &day[2].1).unwrap();
+    recorder.record("b", &day[0].0, &day[0].1).unwrap();
+    recorder.finish().unwrap();
+    let mut replay = Replay::new(Cassette::load(&path).unwrap());
+    assert_eq!(replay.scopes().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!((replay.left("a"), replay.left("b"), replay.left("c")), (3, 1, 0));
+    assert_eq!(replay.next_or_failure("a", &day[0].0).unwrap().unwrap(), day[0].1);
+    assert!(matches!(replay.next_or_failure("a", &day[2].0), Err(ReplayError::Mismatch { .. })), "its request is checked too");
+    assert!(matches!(replay.next("a", &day[1].0), Err(ReplayError::NoOutput { .. })), "an answer is not made up");
+    assert_eq!(replay.next_or_failure("a", &day[1].0).unwrap(), Err("timeout".to_owned()));
+    assert_eq!(replay.next("a", &day[2].0).unwrap(), day[2].1);
+    assert!(matches!(replay.next_or_failure("a", &day[2].0), Err(ReplayError::Exhausted { .. })));
+    assert_eq!((replay.left("a"), replay.played(), replay.total()), (0, 3, 4));
+}
+
+#[test]
+fn one_scope_is_played_as_a_whole_recording_of_one_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let day = day(2);
+    let mut recorder = Recorder::create(&path, Meta::default()).unwrap();
+    for scope in ["a", "b"] {
+        for (request, response) in &day {
+            recorder.record(scope, request, response).unwrap();
+        }
+    }
+    recorder.finish().unwrap();
+    let mut player = Player::for_scope(Cassette::load(&path).unwrap(), "b").unwrap();
+    player.next(&day[0].0).unwrap();
+    let mut replay = Replay::from(player);
+    assert_eq!((replay.played(), replay.total(), replay.left("b")), (1, 2, 1));
+    replay.next("b", &day[1].0).unwrap();
+    assert!(matches!(replay.next("a", &day[0].0), Err(ReplayError::UnknownScope { .. })));
+    assert_eq!(replay.finish().unwrap(), 2);
+    // A recording that ended before its first call is exhausted, whoever asks.
+    let empty = folder.path().join("b.jsonl");
+    Recorder::create(&empty, Meta::default()).unwrap().finish().unwrap();
+    let mut replay = Replay::new(Cassette::load(&empty).unwrap());
+    assert!(matches!(replay.next("main", &day[0].0), Err(ReplayError::Exhausted { total: 0, sealed: true, .. })));
+}

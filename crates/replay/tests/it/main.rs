@@ -1,6 +1,7 @@
 //! Behaviour of the recordings, through the public interface only.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod audit;
 mod canonical;
 mod cassette;
 mod diff;

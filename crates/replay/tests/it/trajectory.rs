@@ -82,6 +82,10 @@ fn a_kill_at_any_byte_loses_no_whole_record_and_the_run_goes_on() {
     for record in records().into_iter().take(6) {
         trajectory.append(record).unwrap();
     }
+    // A killed process holds no file open; one that lives is the only one that may write it.
+    let busy = Trajectory::resume(&path).unwrap_err();
+    assert!(matches!(busy, RecordingError::Io { source, .. } if source.kind() == std::io::ErrorKind::ResourceBusy));
+    drop(trajectory);
     let whole = std::fs::read(&path).unwrap();
     let all = read(&path).unwrap().entries;
     let mut line_ends: Vec<usize> = whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect();

@@ -1,0 +1,276 @@
+//! One search over a batch, and the findings it gives. Must find the same whatever the pieces were.
+
+use super::around::{alnum, digits, is_number_word};
+use super::batch::{Batch, Role, Token};
+use super::finding::{Finding, FindingKind, Findings};
+use super::marks::{self, What};
+use super::rules::looks_secret;
+use super::{Auditor, Form, Kind, codes, dates};
+use crate::redact::paths;
+use crate::redact::shapes::{self, Shape};
+use aho_corasick::AhoCorasick;
+
+/// Something in the text of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) form: Form,
+}
+
+/// The audit of one artifact.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    pub(super) rules: &'a Auditor,
+    file: String,
+    kind: Kind,
+    pub(super) out: Findings,
+    hits: Vec<Hit>,
+    /// Findings of pieces overlap; the place of the last ones tells those that were told already.
+    last: Option<(u64, Form)>,
+}
+
+/// What the byte at the beginning of something is.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut b = b'0';
+    while b <= b'9' {
+        class[b as usize] = 1;
+        b += 1;
+    }
+    // First letters of months, quarters, halves and fiscal years.
+    let letters = b"JFMASONDQHCjfmasondqh";
+    let mut i = 0;
+    while i < letters.len() {
+        class[letters[i] as usize] = 2;
+        i += 1;
+    }
+    // First bytes of CJK numerals: 〇 ○ and 一 to 十.
+    class[0xe2] = 3;
+    class[0xe3] = 3;
+    class[0xe4] = 3;
+    class[0xe5] = 3;
+    class[0xe9] = 3;
+    class
+};
+
+impl<'a> Search<'a> {
+    pub(super) fn new(rules: &'a Auditor, file: &str, kind: Kind) -> Self {
+        Self { rules, file: file.to_owned(), kind, out: Findings::default(), hits: vec![], last: None }
+    }
+
+    /// A fault of the artifact itself.
+    pub(super) fn fault(&mut self, kind: FindingKind, what: &str, place: (u64, u64)) {
+        let finding = || Finding {
+            file: self.file.clone(),
+            line: place.0,
+            offset: place.1,
+            pointer: None,
+            kind,
+            severity: kind.severity(),
+            detail: kind.name().to_owned(),
+            excerpt: what.to_owned(),
+        };
+        self.out.add(finding, kind, self.rules.listed);
+    }
+
+    /// The reader failed.
+    pub(super) fn unreadable(&mut self, error: &std::io::Error) {
+        let place = (0, self.out.bytes);
+        self.fault(FindingKind::NotScanned, &format!("reading stopped: {error}"), place);
+    }
+
+    /// Faults were told when they were met, findings when their batch was searched.
+    pub(super) fn finish(mut self) -> Findings {
+        self.out.findings.sort_by_key(|finding| finding.offset);
+        self.out
+    }
+
+    /// Searches a batch and adds what is found.
+    pub(super) fn run(&mut self, batch: &Batch) {
+        let mut hits = std::mem::take(&mut self.hits);
+        hits.clear();
+        let program = |at: usize| token_at(batch, at).is_some_and(|token| token.role == Role::Code);
+        self.rules.hits(&batch.text, &program, true, &mut hits);
+        hits.extend(batch.numbers.iter().map(|(start, end, form)| Hit {
+            start: *start as usize,
+            end: *end as usize,
+            form: *form,
+        }));
+        // Of overlapping ones of a kind the leftmost, then the longest.
+        hits.sort_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)).then(a.form.cmp(&b.form)));
+        let mut free = [0; FindingKind::ALL.len()];
+        hits.retain(|hit| {
+            let Some(free) = free.get_mut(hit.form.0 as usize) else { return true };
+            let fits = hit.start >= *free;
+            *free = if fits { hit.end } else { *free };
+            fits
+        });
+        for hit in &hits {
+            if let Some(token) = token_at(batch, hit.start)
+                && (token.owned.0..token.owned.1).contains(&(hit.start as u32))
+                && !self.excused(batch, token, *hit)
+            {
+                self.add(batch, token, *hit, &hits);
+            }
+        }
+        self.hits = hits;
+    }
+
+    fn add(&mut self, batch: &Batch, token: &Token, hit: Hit, hits: &[Hit]) {
+        let structured = matches!(self.kind, Kind::Json | Kind::Jsonl) && token.role != Role::Text;
+        let offset = if structured { token.raw } else { batch.raw(token, hit.start) };
+        let told = (offset, hit.form);
+        if !structured && self.last.is_some_and(|last| last == told) {
+            return;
+        }
+        self.last = Some(told);
+        let lines = |from: usize| {
+            let text = batch.text.as_bytes().get(from..hit.start).unwrap_or_default();
+            memchr::memchr_iter(b'\n', text).count() as u64
+        };
+        let line = token.line + if structured { 0 } else { lines(token.start as usize) };
+        let finding = || Finding {
+            file: self.file.clone(),
+            line,
+            offset,
+            pointer: structured.then(|| batch.pointer(token)),
+            kind: hit.form.0,
+            severity: hit.form.0.severity(),
+            detail: hit.form.1.to_owned(),
+            excerpt: super::excerpt::excerpt(&batch.text, token, hit, hits),
+        };
+        self.out.add(finding, hit.form.0, self.rules.listed);
+    }
+
+    /// What the key or an allowed text explains.
+    fn excused(&self, batch: &Batch, token: &Token, hit: Hit) -> bool {
+        let whole = hit.start == token.start as usize && hit.end == token.end as usize;
+        let key = batch.key_of(token.step);
+        if hit.form == Form(FindingKind::Code, "alone") && token.role == Role::Value && whole && is_number_word(key) {
+            return true;
+        }
+        if hit.form.1 == "everyday_name" {
+            let named = whole && key.ends_with("name");
+            return !named && !marks::everyday_stands(batch.text.as_bytes(), hit.start, hit.end);
+        }
+        if hit.form.0 == FindingKind::Template && token.role == Role::Code {
+            return true;
+        }
+        self.rules.allowed.as_ref().is_some_and(|allowed| covered(allowed, &batch.text, token, hit))
+    }
+}
+
+/// Whether an allowed text covers a hit.
+fn covered(allowed: &AhoCorasick, text: &str, token: &Token, hit: Hit) -> bool {
+    const REACH: usize = 200;
+    let from = text.ceil_char_boundary(hit.start.saturating_sub(REACH).max(token.start as usize));
+    let to = text.floor_char_boundary((hit.end + REACH).min(token.end as usize));
+    let window = text.get(from..to).unwrap_or_default();
+    allowed.find_overlapping_iter(window).any(|m| from + m.start() <= hit.start && hit.end <= from + m.end())
+}
+
+fn token_at(batch: &Batch, at: usize) -> Option<&Token> {
+    let next = batch.tokens.partition_point(|token| token.start as usize <= at);
+    next.checked_sub(1).and_then(|i| batch.tokens.get(i))
+}
+
+impl Auditor {
+    /// Everything in a text. `deeper`: what is URL-encoded is looked into.
+    fn hits(&self, text: &str, program: &dyn Fn(usize) -> bool, deeper: bool, hits: &mut Vec<Hit>) {
+        let bytes = text.as_bytes();
+        self.patterns(text, deeper, hits);
+        let mut at = 0;
+        while let Some(step) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| CLASS[*b as usize] != 0)) {
+            at += step;
+            let class = CLASS[bytes.get(at).copied().unwrap_or_default() as usize];
+            let (found, next) = match class {
+                1 => {
+                    let end = digits(bytes, at);
+                    if end - at == 6
+                        && let Some((start, end, form)) = codes::six(bytes, at, end, &self.universe, program(at))
+                    {
+                        hits.push(Hit { start, end, form });
+                    }
+                    (if self.dates { dates::number(bytes, at, end) } else { None }, end)
+                }
+                2 => {
+                    let begins = self.dates && !(at > 0 && alnum(bytes, at - 1));
+                    (if begins { dates::english(bytes, at) } else { None }, at + 1)
+                }
+                _ => (if self.dates { dates::cjk(bytes, at) } else { None }, at + 1),
+            };
+            at = match found {
+                Some((end, form)) => {
+                    hits.push(Hit { start: at, end, form });
+                    end.max(next)
+                }
+                None => next,
+            };
+        }
+    }
+
+    fn patterns(&self, text: &str, deeper: bool, hits: &mut Vec<Hit>) {
+        let Some(search) = &self.search else { return };
+        let bytes = text.as_bytes();
+        // Ends of what was looked at already: long runs full of anchors are looked at once.
+        let (mut credential, mut encoded, mut decoded) = (0, 0, 0);
+        for m in search.find_overlapping_iter(text) {
+            let (start, end) = (m.start(), m.end());
+            let Some(what) = self.whats.get(m.pattern().as_usize()) else { continue };
+            match what {
+                What::Name(_) if !marks::name_stands(bytes, start, end) => {}
+                What::Root if !paths::stands(bytes, start, end) => {}
+                What::Name(_) | What::Known | What::Root | What::Placeholder => {
+                    hits.extend(marks::form(*what).map(|form| Hit { start, end, form }));
+                }
+                What::Shape(shape) => {
+                    if start >= credential
+                        && let Some(found) = shapes::at(bytes, *shape, start, end)
+                    {
+                        credential = found.end;
+                        let text = text.get(found.start..found.end).unwrap_or_default();
+                        // A name and a value may be prose; the shapes of issuers are not.
+                        let sure = !matches!(shape, Shape::Pair | Shape::Bearer | Shape::Basic) || looks_secret(text);
+                        if sure {
+                            hits.push(Hit { start: found.start, end: found.end, form: Form(FindingKind::Secret, shape.name()) });
+                        }
+                    }
+                }
+                What::Encoded => {
+                    if start >= encoded
+                        && let Some((from, to)) = marks::encoded(bytes, start, end)
+                    {
+                        hits.push(Hit { start: from, end: to, form: Form(FindingKind::Secret, "base64") });
+                        encoded = to;
+                    }
+                }
+                What::Percent => {
+                    if deeper
+                        && start >= decoded
+                        && let Some((from, to, plain)) = marks::percent(text, start)
+                    {
+                        decoded = to;
+                        let mut inner = vec![];
+                        self.hits(&plain, &|_| false, false, &mut inner);
+                        hits.extend(inner.iter().map(|hit| Hit { start: from, end: to, form: hit.form }));
+                    }
+                }
+                What::Homes => {
+                    hits.extend(marks::home(bytes, start, end).map(|end| Hit {
+                        start,
+                        end,
+                        form: Form(FindingKind::HostPath, "home"),
+                    }));
+                }
+                What::Template => {
+                    hits.extend(marks::template(bytes, start).map(|(end, detail)| Hit {
+                        start,
+                        end,
+                        form: Form(FindingKind::Template, detail),
+                    }));
+                }
+            }
+        }
+    }
+}
