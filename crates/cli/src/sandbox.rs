@@ -222,7 +222,7 @@ fn show(report: &CallReport, (day, point): (Day, DecisionPoint), machine: bool) 
         eprintln!("{}", json!({ "day": day.to_string(), "point": point.as_str(), "usage": usage, "note": report.host_note }));
         return;
     }
-    let text = human(&report.envelope.0);
+    let text = harmless(&human(&report.envelope.0));
     if !text.is_empty() {
         print(&text);
     }
@@ -233,6 +233,19 @@ fn show(report: &CallReport, (day, point): (Day, DecisionPoint), machine: bool) 
         format!(": {:.1} ms, processor {:.1} ms, {:.1} MiB", 1e3 * wall, 1e3 * cpu, memory as f64 / f64::from(1 << 20))
     });
     eprintln!("[{day} {}{used}]", point.as_str());
+}
+
+/// What code printed, with what a terminal would take for an order shown instead of sent.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && !matches!(c, '\n' | '\t') {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// An envelope for a person: what was printed, then the result or what went wrong and how to go on.

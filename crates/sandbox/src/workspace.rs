@@ -8,12 +8,15 @@ mod tree;
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use tree::Times;
 pub use tree::{Bounds, Changed};
 
-/// Folder a call works in, in one of the system's for temporary files.
+/// Folder a call works in, in one of the system's for temporary files; beside the versions a file that says where it is.
 const STAGE: &str = "stage";
+/// How names of folders for temporary files begin.
+const PREFIX: &str = "traderharness-";
 /// A version that is not whole yet.
 const NEXT: &str = "next";
 
@@ -113,16 +116,31 @@ impl Workspace {
         if from.is_none() && base > 0 {
             return Err(WorkspaceError::Lost { version: base });
         }
+        self.clear_stage()?;
         self.clear(&[base, 0])?;
         // The code can read the path of its folder. It is none of the run's, whose name may tell of days or of an experiment. A worker
         // does not start in our working folder.
-        let outside = tempfile::Builder::new().prefix("traderharness-").tempdir()?;
+        let outside = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let path = std::path::absolute(outside.path().join(STAGE))?;
+        fs::write(self.root.join(STAGE), path.as_os_str().as_encoded_bytes())?;
         match &from {
             Some(from) => tree::copy(from, &path, bounds, Times::Kept)?,
             None => make(&path)?,
         }
         Ok(Stage { workspace: self, number, from, path, _outside: outside })
+    }
+
+    /// Removes the folder of a call that was killed.
+    fn clear_stage(&self) -> io::Result<()> {
+        let Ok(path) = fs::read(self.root.join(STAGE)) else { return Ok(()) };
+        let path = PathBuf::from(std::ffi::OsString::from_vec(path));
+        let outside = path
+            .parent()
+            .filter(|folder| folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes())));
+        match outside {
+            Some(outside) if path.ends_with(STAGE) => tree::remove(outside),
+            _ => Ok(()),
+        }
     }
 
     /// Removes everything but these versions.
@@ -162,8 +180,9 @@ impl Stage<'_> {
     }
 
     /// Makes the files the version of this call, whole or not at all, and names those that were written or changed, by name. These get
-    /// `moment`, seconds since 1970, as their time: the clock of the run, which later calls see and every run has alike. The process that wrote them must have ended. Only regular files and folders are taken over, as new files: no link, no pipe, no
-    /// descriptor that somebody kept open leads into a version.
+    /// `moment`, seconds since 1970, as their time: the clock of the run, which later calls see and every run has alike. The process that
+    /// wrote them must have ended. Only regular files and folders are taken over, as new files: no link, no pipe, no descriptor that
+    /// somebody kept open leads into a version.
     ///
     /// # Errors
     /// [`WorkspaceError::OverQuota`], [`WorkspaceError::Io`].
@@ -182,6 +201,8 @@ impl Stage<'_> {
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
         // What cannot be removed now is removed before the next call.
-        let _ = tree::remove(&self.path);
+        if tree::remove(&self.path).is_ok() {
+            let _ = fs::remove_file(self.workspace.root.join(STAGE));
+        }
     }
 }

@@ -187,4 +187,11 @@ fn the_folder_of_a_call_tells_nothing_of_its_run() {
     fs::write(path.join("a"), "1").unwrap();
     drop(stage);
     assert!(!path.exists() && !path.parent().unwrap().exists());
+    // After a kill the next call removes it.
+    let stage = workspace.stage(2, 0, &bounds).unwrap();
+    let path = stage.path().to_path_buf();
+    fs::write(path.join("a"), "1").unwrap();
+    std::mem::forget(stage);
+    drop(workspace.stage(2, 0, &bounds).unwrap());
+    assert!(!path.exists() && !path.parent().unwrap().exists());
 }
