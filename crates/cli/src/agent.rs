@@ -370,7 +370,7 @@ impl Plan {
                 let script = script.clone().resolve(store, mask).map_err(|e| Fault::new(Class::Input, e))?;
                 Client::Script(Box::new(ScriptedClient::new(script)))
             }
-            Self::Baseline(rule) => Client::Baseline(BaselineClient::new(*rule, card)),
+            Self::Baseline(rule) => Client::Baseline(BaselineClient::new(*rule, card).map_err(|e| Fault::new(Class::Input, e))?),
             Self::Server(server) => {
                 let server = server.as_ref().clone();
                 let client = OpenAiClient::new(server.wire, server.endpoint, server.retry).map_err(setup)?;

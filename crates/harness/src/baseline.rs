@@ -16,7 +16,7 @@ use traderharness_replay::{Message, Request, Response, ToolCall};
 /// Which rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Buys the largest stocks by amount on the first day and holds them.
+    /// Buys the largest stocks by amount on the first day on which they can be traded, and holds them.
     BuyAndHold,
     /// Among the largest stocks by amount, holds those whose mean close of 5 sessions is above that of 20.
     MovingAverage,
@@ -71,13 +71,29 @@ pub struct BaselineClient {
     rule: Rule,
     positions: usize,
     position_share: f64,
+    /// Opening buys carry a structured plan.
+    plans: bool,
 }
+
+/// A card that no rule can play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a rule-based baseline cannot write the decision cards that this card requires; play it with a card whose require_decision_card is false"
+)]
+pub struct NeedsDecisionCards;
 
 impl BaselineClient {
     /// A baseline within the limits of a card.
-    pub fn new(rule: Rule, card: &Card) -> Self {
+    ///
+    /// # Errors
+    /// [`NeedsDecisionCards`]: their text is judgement, and a rule has none.
+    pub fn new(rule: Rule, card: &Card) -> Result<Self, NeedsDecisionCards> {
+        if card.require_decision_card {
+            return Err(NeedsDecisionCards);
+        }
         let positions = card.max_positions.max(1) as usize;
-        Self { rule, positions, position_share: (card.max_position_pct / 100.0).min(1.0 / positions as f64) }
+        let position_share = (card.max_position_pct / 100.0).min(1.0 / positions as f64);
+        Ok(Self { rule, positions, position_share, plans: card.require_structured_plan })
     }
 
     fn calls(&self, request: &Request, turn: Turn) -> Vec<(&'static str, Value)> {
@@ -134,7 +150,8 @@ impl BaselineClient {
         let room = self.positions.saturating_sub(held.len());
         let mut wanted: Vec<&str> = seen.screened().filter(|code| !held.contains(code)).collect();
         match self.rule {
-            Rule::BuyAndHold if day > 0 => wanted.clear(),
+            // The first day may be one on which nothing can be traded.
+            Rule::BuyAndHold if !held.is_empty() => wanted.clear(),
             Rule::BuyAndHold => {}
             Rule::MovingAverage => wanted.retain(|code| seen.trend(code) == Some(true)),
             Rule::Random(seed) => {
@@ -171,7 +188,16 @@ impl BaselineClient {
                 continue;
             }
             cash -= quantity as f64 * price;
-            let order = json!({ "action": "buy", "stock_code": code, "quantity": quantity, "reasoning": self.why("buy") });
+            let mut order = json!({ "action": "buy", "stock_code": code, "quantity": quantity, "reasoning": self.why("buy") });
+            if let (true, Value::Object(fields)) = (self.plans, &mut order) {
+                // A rule confirms itself and bets on nothing: levels on the tick, out of the way of the price.
+                let tick = |share: f64| (price * share * 100.0).floor() / 100.0;
+                fields.insert("behavior_hypothesis".to_owned(), self.why("what it selects goes on as before").into());
+                fields.insert("confirmation_level".to_owned(), tick(0.99).into());
+                fields.insert("original_structural_stop".to_owned(), tick(0.85).into());
+                fields.insert("exit_condition".to_owned(), self.why("it no longer selects the security").into());
+                fields.insert("expected_holding_days".to_owned(), 20.into());
+            }
             orders.push(("place_order", order));
         }
         orders

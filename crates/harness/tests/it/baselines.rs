@@ -29,7 +29,7 @@ fn play(rule: Rule, card: Card, masked: bool) -> Played {
     let store = store();
     let days = trading_days(&store);
     let kept = Kept::default();
-    let mut client = BaselineClient::new(rule, &card);
+    let mut client = BaselineClient::new(rule, &card).unwrap();
     let mut session = Setup { card, masked, journal: Box::new(kept.clone()), ..Setup::default() }.session(&store);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let summary = runtime.block_on(run(&mut session, &mut client, &days, &RunSettings::default(), &mut Silent)).unwrap();
@@ -76,4 +76,30 @@ fn the_moving_average_buys_only_what_is_above_its_mean() {
     let asked = played.records.iter().filter(|r| r.contains(r#""tool":"get_kline""#)).count();
     assert!(asked > 0, "it looks at bars before it decides");
     assert!(played.summary.calls.refused + played.summary.calls.environment == 0, "{:?}", played.summary.calls);
+}
+
+#[test]
+fn a_card_with_plans_is_played_with_plans_and_one_with_decision_cards_is_refused() {
+    let card = Card { require_structured_plan: true, require_phase_completion: true, ..Card::builtin() };
+    let played = play(Rule::BuyAndHold, card, true);
+    assert_eq!(played.fills.len(), 4, "{:?}", played.summary.calls);
+    assert_eq!(played.summary.calls.total(), played.summary.calls.succeeded);
+    let card = Card { require_decision_card: true, ..Card::builtin() };
+    let refused = BaselineClient::new(Rule::BuyAndHold, &card).unwrap_err();
+    assert!(refused.to_string().contains("require_decision_card"), "{refused}");
+}
+
+/// 5-minute bars begin on the first of the three days: a run from a day before them buys when they are there.
+#[test]
+fn buy_and_hold_waits_for_the_first_day_on_which_it_can_buy() {
+    let store = store();
+    let mut days = store.calendar().days()[crate::fixture::SESSIONS - 5..].to_vec();
+    days.truncate(4);
+    let card = Card::builtin();
+    let mut client = BaselineClient::new(Rule::BuyAndHold, &card).unwrap();
+    let config = Setup { card, ..Setup::default() };
+    let mut session = config.session_from(&store, days[0]);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let summary = runtime.block_on(run(&mut session, &mut client, &days, &RunSettings::default(), &mut Silent)).unwrap();
+    assert_eq!(summary.days.iter().map(|d| d.fills).collect::<Vec<_>>(), [0, 0, 4, 0]);
 }

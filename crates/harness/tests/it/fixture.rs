@@ -76,13 +76,17 @@ impl Default for Setup {
 
 impl Setup {
     pub(crate) fn session(self, store: &Arc<Store>) -> Session {
+        self.session_from(store, trading_days(store)[0])
+    }
+
+    pub(crate) fn session_from(self, store: &Arc<Store>, first: Day) -> Session {
         let config =
             MaskConfig { dates: self.masked, entities: self.masked, style: MaskStyle::Opaque, key: b"harness tests".to_vec() };
         let mask = Arc::new(Mask::new(store, config));
         let compiled = || Arc::new(Toolbox::with_handlers(&self.card, self.masked, self.handlers).unwrap());
         let toolbox = self.toolbox.unwrap_or_else(compiled);
         let config = SessionConfig { store: Arc::clone(store), mask, card: Arc::new(self.card), toolbox, check_output: true };
-        Session::new(config, trading_days(store)[0], self.journal).unwrap()
+        Session::new(config, first, self.journal).unwrap()
     }
 
     pub(crate) fn at(self, point: DecisionPoint) -> Session {
