@@ -135,15 +135,36 @@ fn of_the_run(entries: Vec<Entry>) -> VecDeque<Record> {
 fn diverged(kept: Option<&Record>, record: &Record) -> RecordingError {
     let what = match (kept, record) {
         (Some(Record::External { call_id, tool, outcome }), Record::External { outcome: now, .. }) => {
-            let differences: String = traderharness_replay::diff::differences(outcome, now, DIFFERENCES)
-                .iter()
-                .map(|difference| format!("\n  {}", difference.to_string().replace('\n', "\n  ")))
-                .collect();
-            format!("{tool}, call {call_id}, does not end as it was recorded:{differences}\n")
+            format!("{tool}, call {call_id}, does not end as it was recorded:{}\n", told(outcome, now))
         }
-        _ => format!("the run now gives {record:?}").chars().take(300).collect(),
+        (Some(kept), record) => {
+            let (kept, now) = (as_json(kept), as_json(record));
+            let (was, is) = (kind(&kept), kind(&now));
+            if was == is {
+                format!("a record of type {is} is not the recorded one:{}\n", told(&kept, &now))
+            } else {
+                format!("the run now gives a record of type {is} where the recording has one of type {was}")
+            }
+        }
+        (None, record) => format!("the run now gives a record of type {} where the recording has ended", kind(&as_json(record))),
     };
     RecordingError::Diverged { what }
+}
+
+fn as_json(record: &Record) -> Value {
+    serde_json::to_value(record).unwrap_or_default()
+}
+
+fn kind(record: &Value) -> &str {
+    record.get("type").and_then(Value::as_str).unwrap_or("unknown")
+}
+
+/// The first differences, one in a line.
+fn told(recorded: &Value, now: &Value) -> String {
+    traderharness_replay::diff::differences(recorded, now, DIFFERENCES)
+        .iter()
+        .map(|difference| format!("\n  {}", difference.to_string().replace('\n', "\n  ")))
+        .collect()
 }
 
 /// The client that records: answers from the interrupted recording as far as there is one, then from the model, whose answers are
@@ -240,5 +261,25 @@ impl<C: ModelClient> ModelClient for ResumingClient<C> {
             });
         }
         settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kept: Option<&Record>, now: &Record, expected: &str) {
+        let text = diverged(kept, now).to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("{ "), "the names of the program's own types are for nobody: {text}");
+    }
+
+    #[test]
+    fn a_run_that_leaves_its_record_says_where_in_the_words_of_the_file() {
+        let point = |name: &str| Record::DecisionPoint { point: name.to_owned(), time: "09:50".to_owned() };
+        let brief = Record::Brief { role: "user".to_owned(), text: "hello".to_owned() };
+        check(None, &brief, "gives a record of type brief where the recording has ended");
+        check(Some(&brief), &point("open_1"), "a record of type decision_point where the recording has one of type brief");
+        check(Some(&point("open_1")), &point("open_2"), "open_2");
     }
 }

@@ -16,7 +16,7 @@ pub enum RunError {
     #[error(transparent)]
     Session(SessionError),
     /// The model could not answer.
-    #[error("the model did not answer request {step}")]
+    #[error("{}", unanswered(*step, source))]
     Model {
         /// Request, from 0.
         step: u64,
@@ -105,6 +105,7 @@ impl RunError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Session(_) => "session_stopped",
+            Self::Model { source: ModelError::Recording(_), .. } => "recording_failed",
             Self::Model { .. } => "model_failed",
             Self::EmptyAnswers { .. } => "empty_answers",
             Self::PhaseProtocol { .. } => "phase_completion_protocol_exhausted",
@@ -147,5 +148,26 @@ impl RunError {
             }
             other => other.to_string(),
         }
+    }
+}
+
+/// An answer that cannot be kept is no fault of the model's.
+fn unanswered(step: u64, source: &ModelError) -> String {
+    match source {
+        ModelError::Recording(_) => format!("the answer to request {step} cannot be kept"),
+        _ => format!("the model did not answer request {step}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traderharness_replay::RecordingError;
+
+    #[test]
+    fn a_full_disk_is_not_blamed_on_the_model() {
+        let full = RecordingError::Diverged { what: "no space left".to_owned() };
+        let error = RunError::Model { step: 4, source: full.into() };
+        assert_eq!((error.code(), error.to_string().as_str()), ("recording_failed", "the answer to request 4 cannot be kept"));
     }
 }
