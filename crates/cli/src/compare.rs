@@ -47,6 +47,11 @@ struct Arena<'a> {
 
 pub(crate) fn compare(options: &CompareOptions) -> Outcome {
     let spec = Spec::read(options)?;
+    if options.limits.max_cost.is_some() && spec.entrants.iter().all(|entrant| entrant.agent.prices.is_none()) {
+        return Err(
+            Fault::text(Class::Input, "--max-cost needs prices, and no agent has any").hint("pass --price-in and --price-out")
+        );
+    }
     let window = window(&spec.window.start, &spec.window.end)?;
     let first = match &spec.mask_key {
         Some(path) => parse_key(&read_text("mask key", path)?)?,

@@ -5,6 +5,8 @@ use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::manifest::{Manifest, Window, parse_key, window};
 use crate::report::{Printer, print, summary_text};
+use crate::reports::read_result;
+use crate::result::{Played, RunResult, differing};
 use crate::run::{RunFolder, World, machine, pretty};
 use crate::{gate, source};
 use serde_json::{Value, json};
@@ -13,7 +15,7 @@ use traderharness_connect::StyledClient;
 use traderharness_harness::Sandbox;
 use traderharness_harness::model::ReplayClient;
 use traderharness_harness::resume::CheckingJournal;
-use traderharness_harness::run::{Observer, RunSummary, Silent};
+use traderharness_harness::run::{Budgets, Observer, RunSummary, Silent};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_ingest::Dataset;
 use traderharness_replay::cassette::Scheme;
@@ -90,9 +92,10 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
             format!("the trajectory has {} record(s) that the run does not give", checked.left()),
         ));
     }
+    let result = check_result(&folder, &options.cassette, &replayed)?;
     if options.json {
         print(&pretty(
-            &json!({ "identical": replayed.requests, "requests": replayed.requests, "code": code.machine(), "run": machine(&replayed.summary, &replayed.world) }),
+            &json!({ "identical": replayed.requests, "requests": replayed.requests, "result_identical": result, "code": code.machine(), "run": machine(&replayed.summary, &replayed.world) }),
         ));
     } else {
         print(&summary_text(&replayed.summary, &replayed.world.data_notes()));
@@ -103,8 +106,32 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
         if let Some(records) = records {
             print(&format!("{records} of {records} trajectory records identical."));
         }
+        if result == Some(true) {
+            print("The result file is what the run gives.");
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Holds `result.json` against what the replay gives: the figures that a recording alone does not hold, too. `None` without the file.
+fn check_result(folder: &RunFolder, asked: &std::path::Path, replayed: &Replayed) -> Result<Option<bool>, Fault> {
+    let Some(kept) = asked.is_dir().then(|| read_result(folder)).transpose()?.flatten() else { return Ok(None) };
+    let now = RunResult::of(&Played {
+        world: &replayed.world,
+        manifest: &replayed.manifest,
+        // Names that nothing else of the run depends on.
+        agent: kept.agent.clone(),
+        currency: kept.cost.get("currency").and_then(Value::as_str).map(str::to_owned),
+        model: replayed.model.clone(),
+        summary: &replayed.summary,
+        budgets: &Budgets::default(),
+    });
+    let fields = differing(&kept, &now);
+    if fields.is_empty() {
+        return Ok(Some(true));
+    }
+    let what = format!("`{}` is not what the run gives: {} differ", folder.result().display(), fields.join(", "));
+    Err(Fault::text(Class::Finding, what).hint("requests and trajectory are identical; the result file was changed"))
 }
 
 fn is_code(record: &Record) -> bool {
@@ -158,6 +185,8 @@ pub(crate) struct Replayed {
     pub(crate) requests: u64,
     pub(crate) summary: RunSummary,
     pub(crate) world: World,
+    pub(crate) manifest: Manifest,
+    pub(crate) model: String,
 }
 
 /// Manifest of a cassette.
@@ -227,7 +256,7 @@ pub(crate) fn play(
         player.cassette().verify().map_err(|e| Fault::new(Class::Finding, e))?;
     }
     player.finish().map_err(|e| Fault::new(Class::Finding, e))?;
-    Ok(Replayed { requests: summary.requests, summary, world })
+    Ok(Replayed { requests: summary.requests, summary, world, manifest, model: meta.model })
 }
 
 fn head(digest: &str) -> &str {

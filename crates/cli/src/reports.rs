@@ -116,7 +116,8 @@ impl Report {
     }
 }
 
-fn read_result(folder: &RunFolder) -> Result<Option<RunResult>, Fault> {
+/// The result in a run folder, when there is one.
+pub(crate) fn read_result(folder: &RunFolder) -> Result<Option<RunResult>, Fault> {
     let path = folder.result();
     if !path.is_file() {
         return Ok(None);

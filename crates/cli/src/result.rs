@@ -2,12 +2,11 @@
 //! calls by family, tokens, cost, limits and status. Codes and days stand in it as the run showed them to its agent: a result of a masked
 //! run names neither. Nothing measured is in it ([`crate::measured`]), so two equal runs write equal bytes.
 
-use crate::agent::Agent;
 use crate::manifest::Manifest;
 use crate::run::World;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use traderharness_connect::price::{Amount, PriceTable};
+use traderharness_connect::price::Amount;
 use traderharness_harness::metrics::{Basis, Metrics, index_around, metrics};
 use traderharness_harness::run::{Budgets, CONTRACT_VERSION, RunStatus, RunSummary};
 use traderharness_market::{Cash, Side};
@@ -108,7 +107,11 @@ pub(crate) struct RunResult {
 pub(crate) struct Played<'a> {
     pub(crate) world: &'a World,
     pub(crate) manifest: &'a Manifest,
-    pub(crate) agent: &'a Agent,
+    /// Who played, in words ([`crate::agent::Plan::describe`]).
+    pub(crate) agent: String,
+    pub(crate) model: String,
+    /// Currency of the manifest's prices.
+    pub(crate) currency: Option<String>,
     pub(crate) summary: &'a RunSummary,
     pub(crate) budgets: &'a Budgets,
 }
@@ -116,7 +119,7 @@ pub(crate) struct Played<'a> {
 impl RunResult {
     /// The result of a run that ended, at its end or before.
     pub(crate) fn of(played: &Played<'_>) -> Self {
-        let Played { world, manifest, agent, summary, budgets } = played;
+        let Played { world, manifest, agent, model, currency, summary, budgets } = played;
         let books = world.books.borrow();
         let meta = world.store.meta();
         let real: Vec<_> = summary.days.iter().map(|d| d.day).collect();
@@ -146,8 +149,8 @@ impl RunResult {
             schema: SCHEMA,
             status: summary.status.as_str().to_owned(),
             stop_code: summary.stop_code.map(str::to_owned),
-            agent: agent.plan.describe(),
-            model: agent.plan.model(),
+            agent: agent.clone(),
+            model: model.clone(),
             card: json!({ "id": manifest.card.id, "name": manifest.card.name, "sha256": Fingerprint::of(&card).to_string() }),
             dataset: json!({ "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic, "missing_tables": world.market.missing_tables }),
             masked: json!({ "dates": manifest.mask_dates, "entities": manifest.mask_entities, "key_id": manifest.entity_mask_seed }),
@@ -177,21 +180,29 @@ impl RunResult {
                 "output": summary.spending.output_tokens,
                 "estimated_requests": summary.spending.estimated_requests,
             }),
-            cost: cost(summary, agent.prices.as_ref()),
+            cost: cost(summary, currency.as_deref()),
             budgets: if summary.status == RunStatus::Completed { Value::Null } else { json!(budgets) },
         }
     }
 }
 
+/// Fields of two results that are not the same.
+pub(crate) fn differing(a: &RunResult, b: &RunResult) -> Vec<String> {
+    let (Ok(Value::Object(a)), Ok(Value::Object(b))) = (serde_json::to_value(a), serde_json::to_value(b)) else {
+        return vec!["everything".to_owned()];
+    };
+    a.iter().filter(|(name, value)| b.get(*name) != Some(value)).map(|(name, _)| name.clone()).collect()
+}
+
 /// A cost that is not known is none with a reason. Estimated tokens have no exact cost.
-fn cost(summary: &RunSummary, prices: Option<&PriceTable>) -> Value {
+fn cost(summary: &RunSummary, currency: Option<&str>) -> Value {
     let spending = &summary.spending;
-    let known = match (prices, spending.cost) {
+    let known = match (currency, spending.cost) {
         (None, _) => Err("no prices were given".to_owned()),
         _ if spending.estimated_requests > 0 => {
             Err(format!("{} of {} answers came without token counts", spending.estimated_requests, summary.requests))
         }
-        (Some(prices), cost) => Ok((Amount(cost.unwrap_or_default()), prices.currency().to_owned())),
+        (Some(currency), cost) => Ok((Amount(cost.unwrap_or_default()), currency)),
     };
     match known {
         Ok((amount, currency)) => json!({ "amount": amount, "currency": currency }),

@@ -44,6 +44,17 @@ impl Performance<'_> {
         let Performance { world, manifest, agent, days, folder, mut private, settings, gate } = self;
         let model = agent.plan.model();
         let budgets = settings.budgets.clone();
+        let result = |summary: &RunSummary| {
+            RunResult::of(&Played {
+                world,
+                manifest,
+                agent: agent.plan.describe(),
+                model: agent.plan.model(),
+                currency: agent.prices.as_ref().map(|table| table.currency().to_owned()),
+                summary,
+                budgets: &budgets,
+            })
+        };
         let waits = Arc::new(Waits::default());
         let counted = Arc::clone(&waits);
         let watcher: Watcher = Arc::new(move |progress: &Progress<'_>| {
@@ -80,9 +91,8 @@ impl Performance<'_> {
                 world.wait(client.end());
                 let summary = played.as_ref().ok().cloned().or_else(|| world.stopped.borrow().clone());
                 if let Some(summary) = &summary {
-                    let result = RunResult::of(&Played { world, manifest, agent, summary, budgets: &budgets });
                     write_whole(&folder.summary(), pretty(&machine(summary, world)).as_bytes(), false)?;
-                    write_whole(&folder.result(), file(&result)?.as_bytes(), false)?;
+                    write_whole(&folder.result(), file(&result(summary))?.as_bytes(), false)?;
                     write_whole(&folder.measured(), pretty(&observer.report(&budgets)).as_bytes(), false)?;
                 }
                 // The cassette is finished last: a folder with a finished cassette is whole.
@@ -97,8 +107,7 @@ impl Performance<'_> {
             (Err(fault), Some(summary)) => (summary, Some(fault)),
             (Err(fault), None) => return Err(fault),
         };
-        let result = RunResult::of(&Played { world, manifest, agent, summary: &summary, budgets: &budgets });
-        Ok(Performed { summary, result, stopped })
+        Ok(Performed { result: result(&summary), summary, stopped })
     }
 }
 

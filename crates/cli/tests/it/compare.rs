@@ -152,5 +152,6 @@ fn comparisons_that_cannot_be_are_refused_before_anything_is_run() {
         2,
         "NOT_THERE",
     );
+    check(days, &["--max-cost", "1"], 2, "no agent has any");
     check("start: 2001-01-01\nend: 2001-01-05\n", &[], 2, "no trading day");
 }

@@ -55,14 +55,25 @@ fn a_result_that_was_changed_is_a_finding() {
         ("/days/0/equity", Value::from(2_000_000.0), "days"),
         ("/trades/0/quantity", Value::from(1), "trades"),
         ("/requests", Value::from(1), "requests"),
+        // Nothing of these is in the recording; a replay over the data still finds them.
+        ("/trades/0/realised", Value::from(9.0), ""),
+        ("/metrics/missing_reasons/0/reason", Value::from("no reason"), ""),
+        ("/dataset/name", Value::from("another"), ""),
     ] {
         let mut changed = result.clone();
         *changed.pointer_mut(place).unwrap() = value;
         std::fs::write(&path, changed.to_string()).unwrap();
+        let replayed = run(&["replay", text(&record)]);
+        assert_eq!((replayed.code, replayed.err.contains("is not what the run gives")), (1, true), "{place}: {}", replayed.err);
+        if says.is_empty() {
+            continue;
+        }
         let report = run(&["report", text(&record)]);
         assert_eq!(report.code, 1, "{place}: {}", report.out);
         assert!(report.out.contains("The recording says otherwise") && report.out.contains(says), "{place}: {}", report.out);
     }
+    std::fs::write(&path, &kept).unwrap();
+    assert!(run(&["replay", text(&record)]).out.contains("The result file is what the run gives."));
     // A run without a result file is computed from its recording as far as that goes.
     std::fs::remove_file(&path).unwrap();
     let report = run(&["report", text(&record), "--json"]);
