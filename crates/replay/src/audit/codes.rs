@@ -1,7 +1,7 @@
 //! Six-digit codes (engine E8.3). Must leave every number alone that cannot be told for a code.
 
 use super::Form;
-use super::around::*;
+use super::around::{alnum, amount_after, byte, digit, digits, number_word_before, value, word, word_before};
 use super::finding::FindingKind;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,9 @@
 //! Written apart from the mask on purpose: what one of the two does not see, the other may.
 
 use super::Form;
-use super::around::*;
+use super::around::{
+    alnum, amount_after, byte, decimal_before, digit, digits, free, number_word_before, skip, value, word, word_before,
+};
 use super::finding::FindingKind;
 
 const fn date(detail: &'static str) -> Option<Form> {
@@ -36,7 +38,7 @@ pub(super) const fn is_year(value: u32) -> bool {
 
 /// Whether the calendar has the day.
 pub(super) fn is_day(year: u32, month: u32, day: u32) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let longest = match month {
         2 => 28 + u32::from(leap),
         4 | 6 | 9 | 11 => 30,
@@ -48,6 +50,14 @@ pub(super) fn is_day(year: u32, month: u32, day: u32) -> bool {
 
 /// A date that begins with the digits from `at` to `end`.
 pub(super) fn number(text: &[u8], at: usize, end: usize) -> Found {
+    // `FY24` and its like end in a Y, whatever stands between.
+    let fy = |back: usize| matches!(byte(text, at.wrapping_sub(back)), Some(b'Y' | b'y'));
+    if matches!(end - at, 2 | 4)
+        && (fy(1) || fy(2))
+        && let Some(found) = fiscal(text, at, end)
+    {
+        return Some(found);
+    }
     match end - at {
         4 => year_first(text, at, end),
         8 | 12 | 14 => compact(text, at, end),
@@ -61,7 +71,8 @@ fn compact(text: &[u8], at: usize, end: usize) -> Found {
     let (year, month, day) = (value(text, at, at + 4)?, value(text, at + 4, at + 6)?, value(text, at + 6, at + 8)?);
     let clock = end - at == 8 || (value(text, at + 8, at + 10)? < 24 && value(text, at + 10, at + 12)? < 60);
     let stamped = byte(text, end) == Some(b'T') && digit(text, end + 1);
-    let right = stamped || !alnum(text, end) && !(matches!(byte(text, end), Some(b'.' | b',')) && digit(text, end + 1));
+    let decimal = matches!(byte(text, end), Some(b'.' | b',')) && digit(text, end + 1);
+    let right = stamped || !alnum(text, end) && !decimal;
     let plain = !amount_after(text, end) && !number_word_before(text, at);
     (is_year(year) && is_day(year, month, day) && clock && free(text, at) && right && plain)
         .then(|| found(end, "compact_day"))
@@ -134,7 +145,7 @@ fn said_year(text: &[u8], at: usize, end: usize, year: u32) -> bool {
     const BEFORE: &[&str] = &["in", "since", "during", "year", "fiscal", "fy", "early", "mid", "late", "calendar", "until", "of"];
     const AFTER: &[&str] = &["annual", "fiscal", "report", "results", "earnings", "outlook", "guidance", "interim"];
     // `of 2000` is an amount more often than a year.
-    if year % 50 == 0
+    if year.is_multiple_of(50)
         || alnum(text, end)
         || amount_after(text, end)
         || matches!(byte(text, end), Some(b'.' | b',' | b':')) && digit(text, end + 1)
@@ -154,7 +165,13 @@ fn said_year(text: &[u8], at: usize, end: usize, year: u32) -> bool {
 
 /// One or two digits first: `3月14日`, `14 March 2024`, `3/14/2024`, `1Q24`.
 fn short(text: &[u8], at: usize, end: usize) -> Found {
-    if !free(text, at) {
+    // Most numbers end in what no date goes on with.
+    let next = byte(text, end)?;
+    let lead = matches!(byte(text, at.wrapping_sub(1)), Some(b'Q' | b'q' | b'H'));
+    if lead && end == at + 1 && !alnum(text, at.wrapping_sub(2)) {
+        return quarter_first(text, at, end);
+    }
+    if !(next >= 0x80 || next.is_ascii_alphabetic() || matches!(next, b'-' | b'/' | b'.' | b' ' | b'\t')) || !free(text, at) {
         return None;
     }
     let first = value(text, at, end)?;
@@ -199,6 +216,26 @@ fn short(text: &[u8], at: usize, end: usize) -> Found {
         }
     }
     day_word(text, first, end)
+}
+
+/// `Q1 2024`, `H1'24`: the digit after the letter.
+fn quarter_first(text: &[u8], at: usize, end: usize) -> Found {
+    let most = if byte(text, at.wrapping_sub(1)) == Some(b'H') { b'2' } else { b'4' };
+    let fits = byte(text, at).is_some_and(|b| (b'1'..=most).contains(&b));
+    let stop = loose_year(text, end).filter(|_| fits)?;
+    found(stop, "quarter")
+}
+
+/// `FY2024`, `FY'24`: the digits after the letters.
+fn fiscal(text: &[u8], at: usize, end: usize) -> Found {
+    let gap = usize::from(matches!(byte(text, at.wrapping_sub(1)), Some(b' ' | b'\'' | b'-')));
+    let name = word_before(text, at - gap);
+    let fits = match end - at {
+        4 => is_year(value(text, at, end)?),
+        _ => gap == 0 || byte(text, at - 1) == Some(b'\''),
+    };
+    let letter = matches!(byte(text, end), Some(b'E' | b'A' | b'F')) && !alnum(text, end + 1);
+    (fits && matches!(name, b"FY" | b"CY" | b"fy") && (letter || !alnum(text, end))).then(|| found(end, "year")).flatten()
 }
 
 /// `14 March 2024`, `14th of March`, `14-Mar-24`.
@@ -251,33 +288,13 @@ fn loose_year(text: &[u8], at: usize) -> Option<usize> {
     (fits && (letter || !alnum(text, stop))).then_some(stop)
 }
 
-/// A date that begins with the word from `at`: a month, a quarter, a fiscal year.
+/// A date that begins with the month from `at`.
 pub(super) fn english(text: &[u8], at: usize) -> Found {
     if !free(text, at) {
         return None;
     }
     let name = word(text, at);
     let end = at + name.len();
-    match name {
-        b"Q" | b"q" | b"H" => {
-            let stop = digits(text, end);
-            let year =
-                (stop == end + 1 && matches!(byte(text, end), Some(b'1'..=b'4'))).then(|| loose_year(text, stop)).flatten()?;
-            return found(year, "quarter");
-        }
-        b"FY" | b"CY" | b"fy" => {
-            let start = end + usize::from(matches!(byte(text, end), Some(b' ' | b'\'' | b'-')));
-            let stop = digits(text, start);
-            let fits = match stop - start {
-                4 => is_year(value(text, start, stop)?),
-                2 => start == end || byte(text, end) == Some(b'\''),
-                _ => false,
-            };
-            let letter = matches!(byte(text, stop), Some(b'E' | b'A' | b'F')) && !alnum(text, stop + 1);
-            return (fits && (letter || !alnum(text, stop))).then(|| found(stop, "year")).flatten();
-        }
-        _ => {}
-    }
     let month = month(name)?;
     let capital = name.first().is_some_and(u8::is_ascii_uppercase);
     let dotted = end + usize::from(name.len() <= 4 && byte(text, end) == Some(b'.'));

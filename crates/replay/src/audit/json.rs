@@ -330,9 +330,25 @@ impl Reader {
                 self.end_string(key, batch, search);
                 1
             }
+            // The escapes that recordings are full of, at once where their second byte is there.
             Some(b'\\') => {
-                self.escape.push(b'\\');
-                1
+                let plain = match rest.get(1) {
+                    Some(b'n') => Some(b'\n'),
+                    Some(b't') => Some(b'\t'),
+                    Some(byte @ (b'"' | b'\\' | b'/')) => Some(*byte),
+                    _ => None,
+                };
+                match plain {
+                    Some(plain) => {
+                        self.lone_half();
+                        self.held.push(plain);
+                        2
+                    }
+                    None => {
+                        self.escape.push(b'\\');
+                        1
+                    }
+                }
             }
             // A line end inside of a string: the line is cut.
             _ => {

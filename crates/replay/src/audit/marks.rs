@@ -4,7 +4,7 @@ use super::Form;
 use super::around::{alnum, byte, digit};
 use super::batch::fold;
 use super::finding::FindingKind;
-use super::rules::{NameKind, Rules};
+use super::rules::{DatePolicy, NameKind, Rules};
 use crate::redact::shapes::{self, Shape};
 use crate::redact::{forms, paths};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(super) enum What {
     /// The encoded beginning of a credential.
     Encoded,
     Percent,
+    /// The first letters of a month.
+    Month,
     Root,
     /// The folder that holds home folders.
     Homes,
@@ -64,6 +66,11 @@ pub(super) fn patterns(rules: &Rules) -> Vec<(String, What)> {
     }
     add("c2st".to_owned(), What::Encoded);
     add("%".to_owned(), What::Percent);
+    if rules.dates == DatePolicy::Forbidden {
+        for month in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] {
+            add(month.to_owned(), What::Month);
+        }
+    }
     for root in rules.paths.iter().flat_map(|root| paths::spellings(root)) {
         add(root, What::Root);
     }

@@ -73,7 +73,7 @@ pub(crate) struct Form(pub(crate) FindingKind, pub(crate) &'static str);
 const READ: usize = 256 << 10;
 
 /// Above this many bytes of patterns the search is built smaller and slower.
-const LARGE: usize = 160 << 10;
+const LARGE: usize = 768 << 10;
 
 /// Searches artifacts by one set of rules. Built once; scans share it.
 pub struct Auditor {

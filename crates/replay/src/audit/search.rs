@@ -38,13 +38,6 @@ const CLASS: [u8; 256] = {
         class[b as usize] = 1;
         b += 1;
     }
-    // First letters of months, quarters, halves and fiscal years.
-    let letters = b"JFMASONDQHCjfmasondqh";
-    let mut i = 0;
-    while i < letters.len() {
-        class[letters[i] as usize] = 2;
-        i += 1;
-    }
     // First bytes of CJK numerals: 〇 ○ and 一 to 十.
     class[0xe2] = 3;
     class[0xe3] = 3;
@@ -194,10 +187,6 @@ impl Auditor {
                     }
                     (if self.dates { dates::number(bytes, at, end) } else { None }, end)
                 }
-                2 => {
-                    let begins = self.dates && !(at > 0 && alnum(bytes, at - 1));
-                    (if begins { dates::english(bytes, at) } else { None }, at + 1)
-                }
                 _ => (if self.dates { dates::cjk(bytes, at) } else { None }, at + 1),
             };
             at = match found {
@@ -254,6 +243,11 @@ impl Auditor {
                         let mut inner = vec![];
                         self.hits(&plain, &|_| false, false, &mut inner);
                         hits.extend(inner.iter().map(|hit| Hit { start: from, end: to, form: hit.form }));
+                    }
+                }
+                What::Month => {
+                    if !(start > 0 && alnum(bytes, start - 1)) {
+                        hits.extend(dates::english(bytes, start).map(|(end, form)| Hit { start, end, form }));
                     }
                 }
                 What::Homes => {
