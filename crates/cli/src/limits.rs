@@ -107,6 +107,8 @@ pub(crate) fn on_signal() -> CancelToken {
 async fn listen(mut signals: Signals, cancel: &CancelToken) {
     while signals.next().await {
         if !cancel.cancel() {
+            // Nothing is dropped from here on, so what was started is ended by name.
+            traderharness_connect::end_started_programs();
             exit(INTERRUPTED);
         }
         tell("Stopping at the next step; what was done is kept. Press Ctrl-C again to stop at once.");

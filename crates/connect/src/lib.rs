@@ -36,6 +36,7 @@ pub use endpoint::{Endpoint, Limits, SetupError};
 pub use http::HttpClient;
 pub use openai::ChatCompletions;
 pub use pipe::{PipeClient, PipeLimits};
+pub use plugin::launch::end_started_programs;
 pub use progress::{Progress, Watcher};
 pub use retry::RetryPolicy;
 pub use secret::{Redactor, Secret};

@@ -199,6 +199,38 @@ fn an_interrupted_run_says_so_and_goes_on() {
     assert_eq!(of_the_run(&got[1]), of_the_run(&expected[1]));
 }
 
+/// Signals again and again, as somebody who does not wait: the agent's program, which hears no signal itself, does not outlive the run.
+#[cfg(unix)]
+#[test]
+fn an_agent_program_does_not_outlive_a_run_that_is_interrupted_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, pid) = (folder.path().join("stay.sh"), folder.path().join("pid"));
+    let hello = r#"{"type":"hello","protocol":1,"name":"stay"}"#;
+    let text_of = format!("trap '' INT TERM\nread line\necho '{hello}'\necho $$ > '{}'\nwhile :; do sleep 1; done\n", text(&pid));
+    std::fs::write(&program, text_of).unwrap();
+    let pipe = format!("sh '{}'", text(&program));
+    let quiet = std::process::Stdio::null;
+    let line = ["run", "--pipe", &pipe, "--start", "2020-02-03", "--end", "2020-02-04"];
+    let mut child = command(&line).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    let signal = |name: &str, pid: &str| {
+        std::process::Command::new("kill").args([name, pid]).stderr(quiet()).status().is_ok_and(|status| status.success())
+    };
+    while std::fs::read_to_string(&pid).map_or(true, |pid| !pid.ends_with('\n')) {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its agent began");
+        std::thread::yield_now();
+    }
+    while child.try_wait().unwrap().is_none() {
+        signal("-INT", &child.id().to_string());
+        std::thread::yield_now();
+    }
+    let agent = std::fs::read_to_string(&pid).unwrap();
+    let ended = std::time::Instant::now();
+    while signal("-0", agent.trim()) {
+        assert!(ended.elapsed().as_secs() < 10, "the agent's program lives on");
+        std::thread::yield_now();
+    }
+}
+
 /// The folder of a run that was killed when its trajectory had `kept` bytes: what the answers up to there had written, and no more.
 fn killed_at(whole: &Path, record: &Path, kept: usize) {
     std::fs::create_dir_all(record.join("private")).unwrap();

@@ -57,7 +57,7 @@ impl Process {
         let mut command = Command::from(launch.command());
         let mut child = command.kill_on_drop(true).spawn().map_err(|error| launch.refused(&error).to_string())?;
         let missing = || "its streams cannot be opened".to_owned();
-        let group = Group(child.id().ok_or_else(missing)?);
+        let group = Group::started(child.id().ok_or_else(missing)?);
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?.into_owned_fd().map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 //! text that leaves here.
 
 use crate::secret::Secret;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Shortest value that is taken out of texts; a shorter one is no secret and would tear words apart.
-const SHORTEST_SECRET: usize = 4;
+const SHORTEST_SECRET: usize = 8;
 /// Bytes of what a process wrote to its error stream that are kept, from the end.
 const LAST_WORDS: usize = 2_000;
 
@@ -120,9 +121,32 @@ impl Launch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group(pub(crate) u32);
 
+/// Groups that were started and not ended yet.
+static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Ends every program that this process has started here and not ended: agents, plug-ins, MCP servers. For a host that must end at once
+/// and will drop nothing any more.
+pub fn end_started_programs() {
+    let live = LIVE.lock().map(|mut live| std::mem::take(&mut *live)).unwrap_or_default();
+    for leader in live {
+        Group(leader).kill();
+    }
+}
+
 impl Group {
-    /// Ends every process of the group at once. One that is already gone is no fault.
+    /// The group of a child that was just started.
+    pub(crate) fn started(leader: u32) -> Self {
+        if let Ok(mut live) = LIVE.lock() {
+            live.insert(leader);
+        }
+        Self(leader)
+    }
+
+    /// Ends every process of the group at once. One that is already gone is no fault. Every child is ended so before it is waited for.
     pub(crate) fn kill(self) {
+        if let Ok(mut live) = LIVE.lock() {
+            live.remove(&self.0);
+        }
         if let Ok(leader) = i32::try_from(self.0) {
             _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(leader), nix::sys::signal::Signal::SIGKILL);
         }

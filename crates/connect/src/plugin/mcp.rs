@@ -194,7 +194,7 @@ async fn connect(launch: &Launch, slot: &Slot) -> Result<Arc<Connection>, String
     }
     let mut command = tokio::process::Command::from(launch.command());
     let mut child = command.kill_on_drop(true).spawn().map_err(|fault| launch.refused(&fault).to_string())?;
-    let group = Group(child.id().unwrap_or_default());
+    let group = Group::started(child.id().unwrap_or_default());
     let guard = Guard(Some(group));
     let words = match child.stderr.take().map(|s| s.into_owned_fd()) {
         Some(Ok(fd)) => LastWords::listen(std::fs::File::from(fd)),

@@ -169,6 +169,7 @@ impl PlugIn for Pipe {
 impl Process {
     fn start(launch: &Launch) -> Result<Self, LaunchFault> {
         let mut child = launch.command().spawn().map_err(|fault| launch.refused(&fault))?;
+        Group::started(child.id());
         let (requests, outgoing) = mpsc::channel::<Vec<u8>>();
         let (incoming, lines) = mpsc::sync_channel(AHEAD);
         let words = child.stderr.take().map(LastWords::listen).unwrap_or_default();
