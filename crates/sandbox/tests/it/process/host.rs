@@ -161,7 +161,8 @@ for days in range(1, 40): market.get_all_daily(days)";
 fn memory_that_ends_in_the_middle_of_our_own_code_is_told_as_such() {
     let Some(pool) = pool() else { return };
     let code = "
-text = 'x' * (40 << 20)
+import traderharness_api as api
+args = '{\"code\": \"' + 'x' * 200_000 + '\"}'
 kept = []
 size = 1 << 20
 while size >= 64:
@@ -169,8 +170,7 @@ while size >= 64:
         while True: kept.append(bytearray(size))
     except MemoryError:
         size >>= 1
-from traderharness_api import market
-market.get_stock_price(text[:200_000])";
+api._host_call('market.get_stock_price', args)";
     let folder = tempfile::tempdir().unwrap();
     let ran = run_in(&pool, folder.path(), code, Limits { memory_bytes: 128 << 20, ..limits(10_000) }, &mut Long);
     assert!(matches!(ran.ended, Ended::Memory { .. }), "{ran:?}");
