@@ -3,11 +3,13 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod agent;
+mod audit;
 mod bad_input;
 mod baseline;
 mod cards;
 mod code;
 mod command;
+mod committee;
 mod compare;
 mod demo;
 mod determinism;
