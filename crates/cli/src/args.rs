@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Compare(CompareOptions),
     /// Show results of recorded runs, side by side, and hold them against their recordings.
     Report(ReportOptions),
+    /// Search artifacts for what must not be in them: real names, codes and dates, keys, host paths, unfilled placeholders.
+    Audit(AuditOptions),
     /// Show the contract of all tools, or of one.
     Tools(ToolsOptions),
     /// Look at, make or check datasets.
@@ -225,6 +227,28 @@ pub(crate) struct ReportOptions {
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AuditOptions {
+    /// Files, folders and run folders. JSON, JSONL, HTML and text are searched; anything else is reported as not scanned.
+    #[arg(required = true, value_name = "ARTIFACT")]
+    pub(crate) artifacts: Vec<PathBuf>,
+    /// Dataset whose names and codes are looked for. Without it that of the run folder, else the bundled real pack.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Absolute dates are no finding: the run did not hide them.
+    #[arg(long)]
+    pub(crate) allow_dates: bool,
+    /// Names and codes are no finding: the run did not hide them.
+    #[arg(long)]
+    pub(crate) allow_entities: bool,
+    /// Search private/ folders too.
+    #[arg(long)]
+    pub(crate) private: bool,
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

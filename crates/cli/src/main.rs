@@ -6,6 +6,7 @@
 
 mod agent;
 mod args;
+mod audit;
 mod cards;
 mod code;
 mod compare;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         args::Command::Replay(options) => replay::replay(&options),
         args::Command::Compare(options) => compare::compare(&options),
         args::Command::Report(options) => reports::report(&options),
+        args::Command::Audit(options) => audit::audit(&options),
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
         args::Command::Gate(options) => gate::gate(&options),

@@ -1,11 +1,12 @@
 //! The contract audit: every tool under every card switch, catalog parity, generated pages, the snapshots of the contracts, and
-//! the tests that hold results to their output schemas and failures to the codes a tool lists. Lists all it finds; changes nothing.
+//! the tests that hold results to their output schemas and failures to the codes a tool lists; and the leak audit over every bundled
+//! artifact. Lists all it finds; changes nothing.
 
 use crate::catalog::{self, Entry};
 use crate::names;
 use anyhow::Context as _;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use traderharness_contract::Group;
 use traderharness_contract::audit::{audit, audit_all};
@@ -13,7 +14,10 @@ use traderharness_contract::audit::{audit, audit_all};
 /// Workspace-level test modules that hold the tools to their contracts: reviewed snapshots, and real answers and failures.
 const TESTS: [&str; 3] = ["contracts::", "corrections::", "results::"];
 
-/// Runs all five parts and prints each finding on a line.
+/// Pages and inputs that the repository ships: they may say days, since they are of no masked run, and nothing else.
+const DATED: [&str; 2] = ["docs/catalog", "examples"];
+
+/// Runs all six parts and prints each finding on a line.
 pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
     let entries = catalog::entries();
     let mut findings = contracts(&entries);
@@ -32,7 +36,14 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
              that its output schema does not allow and a code that the tool does not list are faults of the tool"
         );
     }
+    let tight = leaks(root)?;
+    if !tight {
+        println!(
+            "a bundled artifact tells what it must not: see above; the recordings are made again with `cargo xtask cassettes`"
+        );
+    }
     let (have, all) = (entries.len(), names::TOOLS.len());
+    let held = held && tight;
     if findings.is_empty() && held {
         println!("audit: {have} of {all} tools, nothing found; {} still to come", names::TO_COME.len());
         return Ok(ExitCode::SUCCESS);
@@ -83,6 +94,28 @@ fn parity(published: &[(&str, Group)], names: &[(&str, Group)], to_come: &[&str]
     let unknown = to_come.iter().filter(|name| !known.contains_key(*name));
     findings.extend(unknown.map(|name| format!("{name}: is in the list of tools to come, and is no name of the contract")));
     findings
+}
+
+/// Runs the leak audit, as anybody would, over the bundled recordings and over [`DATED`]; false when it finds something.
+fn leaks(root: &Path) -> anyhow::Result<bool> {
+    let mut recordings: Vec<PathBuf> = vec![];
+    for entry in std::fs::read_dir(root.join("crates/cli/demo")).context("the bundled recordings")? {
+        let path = entry?.path();
+        if path.is_dir() || path.extension().is_some_and(|ending| ending == "jsonl") {
+            recordings.push(path);
+        }
+    }
+    recordings.sort();
+    let audit = |options: &[&str], artifacts: &[PathBuf]| -> anyhow::Result<bool> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let run = ["run", "--locked", "--quiet", "--package", "traderharness-cli", "--", "audit"];
+        let mut command = Command::new(cargo);
+        let status = command.args(run).args(options).args(artifacts).current_dir(root).status();
+        Ok(status.context("cannot start the leak audit")?.success())
+    };
+    let dated: Vec<PathBuf> = DATED.iter().map(|path| root.join(path)).collect();
+    // Both, so that all is told at once.
+    Ok(audit(&[], &recordings)? & audit(&["--allow-dates"], &dated)?)
 }
 
 /// Runs all tests of [`TESTS`]; false when one fails.

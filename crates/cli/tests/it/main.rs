@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod agent;
+mod audit;
 mod bad_input;
 mod baseline;
 mod cards;

@@ -1,0 +1,113 @@
+//! The leak audit as a person uses it.
+
+use crate::command::{command, ran, repo, run, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn audit(args: &[&str]) -> (i32, Value) {
+    let ran = run(&[&["audit", "--json"], args].concat());
+    (ran.code, serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {} {}", ran.out, ran.err)))
+}
+
+/// Records the demo's day.
+fn record(folder: &Path, mask: &str) -> PathBuf {
+    let record = folder.join(mask);
+    let script = repo("crates/cli/demo/script.yaml");
+    let day = ["--start", "2020-02-04", "--end", "2020-02-04", "--mask", mask, "--record", text(&record)];
+    let ran = run(&[&["run", "--script", text(&script)], &day[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    record
+}
+
+// complaint LA-8
+#[test]
+fn a_masked_run_is_clean_and_the_bundled_recording_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = record(folder.path(), "all");
+    let (code, report) = audit(&[text(&record)]);
+    assert_eq!((code, &report["clean"]), (0, &Value::Bool(true)), "{report:#}");
+    assert_eq!(report["private_left_out"].as_array().unwrap().len(), 1, "{report:#}");
+    assert!(report["files"].as_u64().unwrap() >= 3, "{report:#}");
+    // The key of the mask lies in private/, and nowhere else.
+    let private: Value = serde_json::from_str(&std::fs::read_to_string(record.join("private/run.json")).unwrap()).unwrap();
+    std::fs::write(record.join("note.txt"), private["mask_key"].as_str().unwrap()).unwrap();
+    let (code, report) = audit(&[text(&record)]);
+    assert_eq!((code, report["totals"]["secret"].as_u64()), (1, Some(1)), "{report:#}");
+    assert!(!report.to_string().contains(private["mask_key"].as_str().unwrap()));
+    let (code, report) = audit(&["--private", text(&record)]);
+    assert_eq!((code, report["totals"]["date"].as_u64().unwrap_or(0) >= 2), (1, true), "{report:#}");
+    let (code, report) = audit(&[text(&repo("crates/cli/demo/cassette.jsonl"))]);
+    assert_eq!(code, 0, "{report:#}");
+}
+
+#[test]
+fn an_unmasked_run_is_clean_of_what_it_may_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let dates = record(folder.path(), "entities");
+    let (code, report) = audit(&[text(&dates)]);
+    assert_eq!((code, report["totals"]["date"].as_u64().is_some_and(|n| n > 0)), (1, true), "{report:#}");
+    assert_eq!(report["totals"].as_object().unwrap().len(), 1, "{report:#}");
+    assert_eq!(audit(&["--allow-dates", text(&dates)]).0, 0);
+    let open = record(folder.path(), "none");
+    let (code, report) = audit(&["--allow-dates", text(&open)]);
+    assert_eq!((code, report["totals"]["code"].as_u64().is_some_and(|n| n > 0)), (1, true), "{report:#}");
+    assert_eq!(audit(&["--allow-dates", "--allow-entities", text(&open)]).0, 0);
+}
+
+#[test]
+fn planted_leaks_are_told_with_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("a.jsonl"), "{\"a\":{\"b\":[1,\"buy \\u0030\\u0030\\u0030338\"]}}\n{\"b\":\n").unwrap();
+    std::fs::write(path("b.html"), "<p>on 14 March 2024</p>").unwrap();
+    std::fs::write(path("c.parquet"), b"PAR1\0\0PAR1").unwrap();
+    std::fs::write(path("d"), "token: abcd1234efgh").unwrap();
+    std::fs::create_dir(path("private")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(path("a.jsonl"), path("e.jsonl")).unwrap();
+    let (code, report) = audit(&[text(folder.path())]);
+    let found: Vec<(String, u64, &str, &str)> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| {
+            let name = Path::new(f["file"].as_str().unwrap()).file_name().unwrap().to_str().unwrap().to_owned();
+            (name, f["line"].as_u64().unwrap(), f["kind"].as_str().unwrap(), f["pointer"].as_str().unwrap_or("-"))
+        })
+        .collect();
+    let mut expected = vec![
+        ("a.jsonl".to_owned(), 1, "code", "/a/b/1"),
+        ("a.jsonl".to_owned(), 2, "invalid_json", "-"),
+        ("b.html".to_owned(), 1, "date", "-"),
+        ("c.parquet".to_owned(), 0, "not_scanned", "-"),
+        ("d".to_owned(), 1, "secret", "-"),
+    ];
+    if cfg!(unix) {
+        expected.push(("e.jsonl".to_owned(), 0, "not_scanned", "-"));
+    }
+    assert_eq!((code, found), (1, expected), "{report:#}");
+    let told = run(&["audit", text(folder.path())]);
+    assert_eq!(told.code, 1);
+    assert!(told.out.contains("a.jsonl:1 /a/b/1: code (alone): buy 000338"), "{}", told.out);
+    assert!(told.out.contains("private, left out") && !told.out.contains("abcd1234efgh"), "{}", told.out);
+}
+
+#[test]
+fn the_environment_names_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.txt");
+    std::fs::write(&file, "got correct-horse-battery from /opt/elsewhere and /srv/homes/bob/x").unwrap();
+    let mut with = command(&["audit", "--json", text(&file)]);
+    let found = ran(with.env("MY_API_KEY", "correct-horse-battery").env("HOME", "/srv/homes/bob").output().unwrap());
+    assert_eq!(found.code, 1, "{}", found.err);
+    let report: Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(report["totals"], serde_json::json!({"host_path": 1, "secret": 1}), "{report:#}");
+    assert!(!found.out.contains("battery") && !found.out.contains("bob/"), "{}", found.out);
+}
+
+#[test]
+fn what_is_not_there_is_no_clean_artifact() {
+    assert_eq!(run(&["audit"]).code, 2);
+    let missing = run(&["audit", "/does/not/exist", "--json"]);
+    assert_eq!((missing.code, missing.out.as_str()), (3, ""), "{}", missing.err);
+}
