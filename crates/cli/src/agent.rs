@@ -20,7 +20,7 @@ use traderharness_harness::script::Script;
 use traderharness_harness::{CancelToken, Card};
 use traderharness_market::{Mask, Store};
 use traderharness_replay::cassette::DEFAULT_SCOPE;
-use traderharness_replay::{Request, Response};
+use traderharness_replay::{Fingerprint, Request, Response};
 
 /// How a model writes its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -353,6 +353,15 @@ impl Plan {
             Self::Baseline(rule) => format!("baseline {rule}"),
             Self::Server(_) => "model".to_owned(),
             Self::Pipe(_) => "program".to_owned(),
+        }
+    }
+
+    /// Who plays, for a run that goes on: a script with its digest, a rule, a model by its name, a program. Addresses and keys may change.
+    pub(crate) fn identity(&self) -> String {
+        match self {
+            Self::Script(script) => format!("script {}", Fingerprint::of(&serde_json::to_value(script).unwrap_or_default())),
+            Self::Server(_) => format!("model {}", self.model()),
+            Self::Baseline(_) | Self::Pipe(_) => self.describe(),
         }
     }
 

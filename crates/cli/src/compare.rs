@@ -147,7 +147,13 @@ impl Arena<'_> {
             agent,
             days: self.days,
             folder: Some(&folder),
-            private: Private { mask_key: hex(key), window: asked, data: absolute(self.spec.data.as_deref()), gate: None },
+            private: Private {
+                mask_key: hex(key),
+                window: asked,
+                data: absolute(self.spec.data.as_deref()),
+                gate: None,
+                player: Some(agent.plan.identity()),
+            },
             settings: limits.settings(&agent.plan.model(), self.cancel.clone())?,
             gate: None,
         };

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::process::ExitCode;
+use traderharness_contract::arguments::ARGUMENTS_LIMIT;
+use traderharness_harness::written::{self, Format};
 
 /// Exit code classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,12 +117,17 @@ pub(crate) fn read_text(what: &str, path: &std::path::Path) -> Result<String, Fa
     String::from_utf8(bytes).map_err(|e| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, e)))
 }
 
-/// Reads YAML or JSON (JSON is YAML) into a value. A key that stands twice in a mapping is an error: one of the two would be lost.
+/// Reads YAML or JSON into a value. A key that stands twice in a mapping is an error: one of the two would be lost.
 pub(crate) fn read_value(what: &str, path: &std::path::Path) -> Result<serde_json::Value, Fault> {
     let text = read_text(what, path)?;
     let text = text.trim_start_matches('\u{feff}');
     let named =
         |e: anyhow::Error| Fault::new(Class::Input, e.context(format!("{what} `{}` is not YAML or JSON", path.display())));
+    // The strict reader has a limit, which long scripts pass; a file that says it is JSON is read as JSON, since YAML has no surrogate pairs.
+    if text.len() <= ARGUMENTS_LIMIT {
+        let format = Format::of_name(&path.to_string_lossy()).unwrap_or(Format::Yaml);
+        return written::read(text, format).map_err(|e| named(e.into()));
+    }
     if is_deeper(text, BRACKETS) {
         return Err(named(anyhow::anyhow!("brackets are nested deeper than {BRACKETS}")));
     }
@@ -145,4 +152,31 @@ fn is_deeper(text: &str, most: usize) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, text: &str, expected: Result<serde_json::Value, &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        match (read_value("script", &path), expected) {
+            (Ok(value), Ok(expected)) => assert_eq!(value, expected),
+            (Err(fault), Err(part)) => {
+                let all = format!("{:#}", fault.error);
+                assert!(all.contains(part), "{all}");
+            }
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn what_a_person_writes_is_read_in_its_own_format() {
+        check("a.json", r#"{"say": "\ud83d\ude00"}"#, Ok(serde_json::json!({"say": "😀"})));
+        check("a.json", r#"{"say": 1, "say": 2}"#, Err("twice"));
+        check("a.yaml", "say: 😀\nlist: [1, 2]\n", Ok(serde_json::json!({"say": "😀", "list": [1, 2]})));
+        check("a.yaml", "say: 1\nsay: 2\n", Err("duplicate"));
+    }
 }

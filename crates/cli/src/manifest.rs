@@ -74,6 +74,9 @@ pub(crate) struct Private {
     /// The order gate of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRun>,
+    /// Who plays: a resumed run is played by the same script, rule or kind of model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) player: Option<String>,
 }
 
 /// First and last day, checked before anything loads (engine E1.4).

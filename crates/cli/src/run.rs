@@ -42,6 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         None => None,
     };
     let kept = folder.as_ref().filter(|_| options.resume).map(RunFolder::read_private).transpose()?.flatten();
+    same_player(kept.as_ref().and_then(|private| private.player.as_deref()), &agent.plan.identity())?;
     let kept_gate = kept.as_ref().and_then(|private| private.gate.clone());
     let key = match (&options.mask_key, kept) {
         (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
@@ -86,7 +87,13 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         agent: &agent,
         days: &days,
         folder: folder.as_ref(),
-        private: Private { mask_key: hex(&key), window: asked, data: absolute(options.data.as_deref()), gate: None },
+        private: Private {
+            mask_key: hex(&key),
+            window: asked,
+            data: absolute(options.data.as_deref()),
+            gate: None,
+            player: Some(agent.plan.identity()),
+        },
         settings,
         gate: closed,
     };
@@ -113,6 +120,17 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         print(&format!("Recorded in {0}. Check it with: traderharness replay {0}", folder.path.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run that goes on is played by who played it: another script that begins alike would make a recording of two halves.
+fn same_player(kept: Option<&str>, now: &str) -> Result<(), Fault> {
+    match kept {
+        Some(kept) if kept != now => {
+            Err(Fault::text(Class::Input, format!("the interrupted run was played by `{kept}`, this command names `{now}`"))
+                .hint("repeat the command of the run with --resume, or start a new run in another folder"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where the order gate keeps its files. Without a folder nothing would be kept, and a gate that keeps nothing is none.

@@ -150,9 +150,7 @@ pub fn memo(point: DecisionPoint, statements: &[Statement<'_>], max_characters: 
                 let whole = said.chars().count();
                 let shown: String = said.chars().take(max_characters).collect();
                 // Every kind of line break that a reader could take for one.
-                for line in
-                    shown.split(|c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'))
-                {
+                for line in shown.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']) {
                     let _ = write!(text, "\n> {}", line.trim_end());
                 }
                 if whole > max_characters {

@@ -35,7 +35,8 @@ fn choose(session: &mut Session) -> Result<Vec<String>, SessionError> {
     let mut chosen = Vec::new();
     for code in codes {
         let bars = call(session, "get_kline", json!({ "stock_code": code, "days": 20 }))?;
-        let closes: Vec<f64> = bars["recent_20"].as_array().into_iter().flatten().filter_map(|bar| bar["close"].as_f64()).collect();
+        let closes: Vec<f64> =
+            bars["recent_20"].as_array().into_iter().flatten().filter_map(|bar| bar["close"].as_f64()).collect();
         let mean = closes.iter().sum::<f64>() / closes.len().max(1) as f64;
         if closes.len() >= 10 && closes.last().is_some_and(|last| *last < mean) {
             chosen.push(code);

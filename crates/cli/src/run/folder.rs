@@ -34,15 +34,20 @@ impl RunFolder {
     /// The folder of a run that was killed.
     pub(crate) fn interrupted(path: &Path) -> Result<Self, Fault> {
         let folder = Self { path: path.to_path_buf() };
-        if folder.cassette().exists() {
-            return Err(Fault::text(Class::Input, format!("the run in `{}` is finished", path.display()))
-                .hint(format!("look at it with: traderharness replay {} --show", path.display())));
-        }
+        Self::not_finished(path, &folder.cassette())?;
         if !path.is_dir() {
             return Err(Fault::text(Class::Input, format!("there is no run in `{}`", path.display()))
                 .hint("leave --resume out to start one"));
         }
         Ok(folder)
+    }
+
+    fn not_finished(path: &Path, cassette: &Path) -> Result<(), Fault> {
+        if !cassette.exists() {
+            return Ok(());
+        }
+        Err(Fault::text(Class::Input, format!("the run in `{}` is finished", path.display()))
+            .hint(format!("look at it with: traderharness replay {} --show", path.display())))
     }
 
     /// Opens trajectory and cassette, new or where they were cut. The replay answers what was already asked.
@@ -60,7 +65,11 @@ impl RunFolder {
             Ok((recorder, cassette)) => Some((recorder, cassette)),
             // Killed before its first line was whole: nothing was asked yet.
             Err(RecordingError::Empty { .. }) => None,
-            Err(RecordingError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+            Err(RecordingError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                // Another process may have finished it since the folder was looked at; what it wrote is not a leftover.
+                Self::not_finished(&self.path, &self.cassette())?;
+                None
+            }
             Err(e) => return Err(fault(e)),
         };
         let Some((recorder, cassette)) = interrupted else {

@@ -199,6 +199,34 @@ fn an_interrupted_run_says_so_and_goes_on() {
     assert_eq!(of_the_run(&got[1]), of_the_run(&expected[1]));
 }
 
+/// A script that differs only in a day the run had not reached would make one recording of two halves.
+#[cfg(unix)]
+#[test]
+fn a_run_goes_on_only_with_the_script_it_began_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
+    let record = folder.path().join("run");
+    let mut line = args(&script, &record, &key);
+    line.extend(["--max-requests", "2"]);
+    assert_eq!(ran(command(&line).output().unwrap()).code, 4);
+    let other = folder.path().join("other.yaml");
+    std::fs::write(&other, format!("{}# the same turns\n", std::fs::read_to_string(&script).unwrap())).unwrap();
+    let resumed = |script: &Path| {
+        let mut line = args(script, &record, &key);
+        line.push("--resume");
+        ran(command(&line).output().unwrap())
+    };
+    let changed = folder.path().join("changed.yaml");
+    let text_of = std::fs::read_to_string(&script).unwrap();
+    let said = text_of.replacen("model: ", "model: x", 1);
+    let said = if said == text_of { format!("model: another\n{text_of}") } else { said };
+    std::fs::write(&changed, said).unwrap();
+    let refused = resumed(&changed);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("was played by `script "), "{}", refused.err);
+    assert_eq!(resumed(&other).code, 0, "a comment changes no turn");
+}
+
 /// Signals again and again, as somebody who does not wait: the agent's program, which hears no signal itself, does not outlive the run.
 #[cfg(unix)]
 #[test]

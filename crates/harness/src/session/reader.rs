@@ -5,7 +5,6 @@
 use super::Session;
 use crate::Toolbox;
 use crate::card::Advisor;
-use crate::correction::Corrections;
 use crate::phase::PhaseState;
 use crate::toolbox::BoundTool;
 
@@ -49,7 +48,7 @@ impl Session {
     /// [`Session::is_read`] are the reader's. The agent's own phase, corrections and message are as before afterwards.
     pub fn reading<T>(&mut self, reader: &mut Reader, work: impl FnOnce(&mut Self) -> T) -> T {
         let effects = std::mem::take(&mut self.message_effects);
-        let corrections = std::mem::replace(&mut self.corrections, Corrections::default());
+        let corrections = std::mem::take(&mut self.corrections);
         let only = self.only.take();
         std::mem::swap(&mut self.phase, &mut reader.phase);
         self.reader = Some(std::mem::take(&mut reader.rights));

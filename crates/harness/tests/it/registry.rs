@@ -195,9 +195,11 @@ fn a_crate_can_review_its_own_contract_as_text() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let page = traderharness_contract::review::page(&entry.define(&Policy::default()).unwrap());
-    for part in
-        ["# echo_code", "| `stock_code` | string | at least 1 character |  | yes | Visible code of a security. |", "`security_data_unavailable`"]
-    {
+    for part in [
+        "# echo_code",
+        "| `stock_code` | string | at least 1 character |  | yes | Visible code of a security. |",
+        "`security_data_unavailable`",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
 }
