@@ -315,10 +315,8 @@ impl Reader {
         if !self.escape.is_empty() {
             return self.escaped(rest, batch, search);
         }
-        let end = memchr::memchr3(b'"', b'\\', b'\n', rest).unwrap_or(rest.len()).min(FULL);
+        let end = self.plain(rest);
         if end > 0 {
-            self.lone_half();
-            self.held.extend_from_slice(rest.get(..end).unwrap_or_default());
             if self.held.len() >= FULL {
                 self.piece(Role::Value, batch, search);
             }
@@ -330,31 +328,39 @@ impl Reader {
                 self.end_string(key, batch, search);
                 1
             }
-            // The escapes that recordings are full of, at once where their second byte is there.
             Some(b'\\') => {
-                let plain = match rest.get(1) {
-                    Some(b'n') => Some(b'\n'),
-                    Some(b't') => Some(b'\t'),
-                    Some(byte @ (b'"' | b'\\' | b'/')) => Some(*byte),
-                    _ => None,
-                };
-                match plain {
-                    Some(plain) => {
-                        self.lone_half();
-                        self.held.push(plain);
-                        2
-                    }
-                    None => {
-                        self.escape.push(b'\\');
-                        1
-                    }
-                }
+                self.escape.push(b'\\');
+                1
             }
             // A line end inside of a string: the line is cut.
             _ => {
                 self.give_up("a string that does not end on its line", batch, search);
                 0
             }
+        }
+    }
+
+    /// Takes plain bytes and the escapes that recordings are full of, up to what needs a closer look.
+    fn plain(&mut self, rest: &[u8]) -> usize {
+        let rest = rest.get(..FULL).unwrap_or(rest);
+        let mut at = 0;
+        loop {
+            let from = rest.get(at..).unwrap_or_default();
+            let end = memchr::memchr3(b'"', b'\\', b'\n', from).unwrap_or(from.len());
+            if end > 0 {
+                self.lone_half();
+                self.held.extend_from_slice(from.get(..end).unwrap_or_default());
+                at += end;
+            }
+            let escaped = match from.get(end..end + 2) {
+                Some([b'\\', byte @ (b'"' | b'\\' | b'/')]) => *byte,
+                Some([b'\\', b'n']) => b'\n',
+                Some([b'\\', b't']) => b'\t',
+                _ => return at,
+            };
+            self.lone_half();
+            self.held.push(escaped);
+            at += 2;
         }
     }
 

@@ -139,7 +139,10 @@ fn is_time_key(key: &str) -> bool {
 
 /// Digits that are a day or a moment.
 fn moment(digits: &str) -> Option<&'static str> {
-    let whole: u64 = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
+    if !(8..=19).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let whole: u64 = digits.parse().ok()?;
     if digits.len() == 8 {
         let (year, month, day) = ((whole / 10_000) as u32, (whole / 100 % 100) as u32, (whole % 100) as u32);
         return (is_year(year) && is_day(year, month, day)).then_some("compact_day");
@@ -162,19 +165,21 @@ impl Auditor {
         if key.is_empty() || !whole.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
-        if is_code_key(key) && whole.len() <= 6 && whole.parse().is_ok_and(|code| self.universe.contains_key(&code)) {
+        // The key last: most numbers are neither, and this is asked for every one.
+        let code = whole.len() <= 6 && whole.parse().is_ok_and(|code| self.universe.contains_key(&code));
+        if code && is_code_key(key) {
             return Some(Form(FindingKind::Code, "number"));
         }
-        let dated = self.dates && is_time_key(key) && !is_number_word(key);
-        dated.then(|| moment(whole)).flatten().map(|form| Form(FindingKind::Date, form))
+        let form = self.dates.then(|| moment(whole)).flatten()?;
+        (is_time_key(key) && !is_number_word(key)).then_some(Form(FindingKind::Date, form))
     }
 
     /// A string of JSON that its key makes a moment or a credential.
     pub(super) fn value(&self, key: &str, text: &str) -> Option<Form> {
-        if self.dates && is_time_key(key) && text.len() != 8 && moment(text).is_some() {
+        if self.dates && text.len() > 8 && moment(text).is_some() && is_time_key(key) {
             return Some(Form(FindingKind::Date, "timestamp"));
         }
-        let credential = is_credential_name(key) && text.len() >= 8 && looks_secret(text);
+        let credential = text.len() >= 8 && is_credential_name(key) && looks_secret(text);
         credential.then_some(Form(FindingKind::Secret, "named_value"))
     }
 }

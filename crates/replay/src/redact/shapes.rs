@@ -66,8 +66,14 @@ const NAMES: &[&str] = &[
 
 /// Whether a name ends with that of a credential.
 pub(crate) fn is_credential_name(name: &str) -> bool {
-    let name = name.trim_ascii().to_ascii_lowercase();
-    NAMES.iter().any(|credential| name.ends_with(credential))
+    let name = name.trim_ascii().as_bytes();
+    let ends = |with: &str| {
+        name.len()
+            .checked_sub(with.len())
+            .and_then(|at| name.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(with.as_bytes()))
+    };
+    NAMES.iter().any(|credential| ends(credential))
 }
 
 /// What the texts are searched for, and what each may begin. In lower case; found in any.
