@@ -115,10 +115,11 @@ impl Played {
 
     /// The memos that were said.
     fn memos(&self) -> Vec<&str> {
-        let memo =
-            |record: &'_ Record| matches!(record, Record::Brief { text, .. } if text.starts_with("Memo of your committee"));
-        let text = |record| if let &Record::Brief { ref text, .. } = record { Some(text.as_str()) } else { None };
-        self.records.iter().filter(|record| memo(record)).filter_map(text).collect()
+        let memo = |record| match record {
+            Record::Brief { text, .. } if text.starts_with("Memo of your committee") => Some(text.as_str()),
+            _ => None,
+        };
+        self.records.iter().filter_map(memo).collect()
     }
 }
 
