@@ -155,30 +155,24 @@ impl Batch {
     pub(super) fn push(&mut self, text: &str, owned: (usize, usize), place: (u64, u64), role: Role, at: (u32, Step)) {
         let start = self.text.len();
         let mut bounds = (start + owned.0, start + owned.1.min(text.len()));
-        if folds(text) {
-            let whole = owned.1 >= text.len();
-            for (from, c) in text.char_indices() {
-                if from == owned.0 {
-                    bounds.0 = self.text.len();
-                }
-                if from == owned.1 {
-                    bounds.1 = self.text.len();
-                }
-                let before = self.text.len();
-                match fold(c) {
-                    Some(c) => self.text.push(c),
-                    None => continue,
-                }
-                let ahead = (from + c.len_utf8()) as u64 - (self.text.len() - start) as u64;
-                if self.text.len() - before != c.len_utf8() {
-                    self.shifts.push((self.text.len() as u32, ahead));
+        let mut copied = 0;
+        // Plain stretches go over as they are; a Chinese text has a full-width sign every few words.
+        loop {
+            let next = next_fold(text, copied);
+            let until = next.unwrap_or(text.len());
+            for (bound, own) in [(&mut bounds.0, owned.0), (&mut bounds.1, owned.1)] {
+                if (copied..=until).contains(&own) {
+                    *bound = self.text.len() + own - copied;
                 }
             }
-            if whole {
-                bounds.1 = self.text.len();
-            }
-        } else {
-            self.text.push_str(text);
+            self.text.push_str(text.get(copied..until).unwrap_or_default());
+            let Some(c) = next.and_then(|at| text.get(at..)).and_then(|rest| rest.chars().next()) else { break };
+            self.text.extend(fold(c));
+            copied = until + c.len_utf8();
+            self.shifts.push((self.text.len() as u32, copied as u64 - (self.text.len() - start) as u64));
+        }
+        if owned.1 >= text.len() {
+            bounds.1 = self.text.len();
         }
         let end = self.text.len();
         self.text.push('\0');
@@ -226,20 +220,20 @@ impl Batch {
     }
 }
 
-/// Whether a text holds anything that is folded: full-width forms and characters nobody sees.
-fn folds(text: &str) -> bool {
+/// The next character from `from` that is folded: a full-width form, or one that nobody sees.
+fn next_fold(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let mut at = from;
     while let Some(step) = bytes.get(at..).and_then(|rest| memchr::memchr3(0xef, 0xe2, 0xc2, rest)) {
         at += step;
         match bytes.get(at..).unwrap_or_default() {
             [0xef, 0xbb..=0xbd, ..] | [0xe2, 0x80, 0x8b..=0x8f, ..] | [0xe2, 0x81, 0xa0..=0xa4, ..] | [0xc2, 0xad | 0xa0, ..] => {
-                return true;
+                return Some(at);
             }
             _ => at += 1,
         }
     }
-    false
+    None
 }
 
 /// The plain form of a character; `None` for one that nobody sees and that would split a name in two.
@@ -247,8 +241,7 @@ pub(super) fn fold(c: char) -> Option<char> {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
         '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => None,
-        '\u{a0}' | '\u{3000}' => Some(' '),
-        '\0' => Some(' '),
+        '\u{a0}' => Some(' '),
         _ => Some(c),
     }
 }

@@ -378,6 +378,22 @@ pub(super) fn cjk(text: &[u8], at: usize) -> Found {
         .flatten()
 }
 
+/// Whether a CJK numeral stands at `at`. Asked for a third of all CJK characters.
+pub(super) fn is_numeral(text: &[u8], at: usize) -> bool {
+    matches!(
+        text.get(at..).unwrap_or_default(),
+        [0xe4, 0xb8, 0x80 | 0x83 | 0x89, ..]
+            | [0xe4, 0xba, 0x8c | 0x94, ..]
+            | [0xe4, 0xb9, 0x9d, ..]
+            | [0xe5, 0x9b, 0x9b, ..]
+            | [0xe5, 0x85, 0xab | 0xad, ..]
+            | [0xe5, 0x8d, 0x81, ..]
+            | [0xe3, 0x80, 0x87, ..]
+            | [0xe9, 0x9b, 0xb6, ..]
+            | [0xe2, 0x97, 0x8b, ..]
+    )
+}
+
 fn cjk_digit(text: &[u8], at: usize) -> Option<u32> {
     let all = ["〇", "一", "二", "三", "四", "五", "六", "七", "八", "九", "零", "○"];
     let bytes = text.get(at..at + 3)?;

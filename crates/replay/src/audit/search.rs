@@ -187,7 +187,7 @@ impl Auditor {
                     }
                     (if self.dates { dates::number(bytes, at, end) } else { None }, end)
                 }
-                _ => (if self.dates { dates::cjk(bytes, at) } else { None }, at + 1),
+                _ => (if self.dates && dates::is_numeral(bytes, at) { dates::cjk(bytes, at) } else { None }, at + 1),
             };
             at = match found {
                 Some((end, form)) => {
