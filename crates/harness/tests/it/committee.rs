@@ -115,10 +115,12 @@ impl Played {
 
     /// The memos that were said.
     fn memos(&self) -> Vec<&str> {
-        let memo = |record| match record {
-            Record::Brief { text, .. } if text.starts_with("Memo of your committee") => Some(text.as_str()),
-            _ => None,
-        };
+        fn memo(record: &Record) -> Option<&str> {
+            match record {
+                Record::Brief { text, .. } if text.starts_with("Memo of your committee") => Some(text),
+                _ => None,
+            }
+        }
         self.records.iter().filter_map(memo).collect()
     }
 }
