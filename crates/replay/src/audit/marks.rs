@@ -74,9 +74,15 @@ pub(super) fn patterns(rules: &Rules) -> Vec<(String, What)> {
     for root in rules.paths.iter().flat_map(|root| paths::spellings(root)) {
         add(root, What::Root);
     }
-    for homes in ["/home/", "/Users/", "\\/home\\/", "\\/Users\\/", ":\\Users\\", ":\\\\Users\\\\", "/root/", "/var/folders/"] {
+    // By the names of their folders: where people's own folders lie on the three systems.
+    for folder in ["home", "Users"] {
+        add(format!("/{folder}/"), What::Homes);
+        add(format!("\\/{folder}\\/"), What::Homes);
+    }
+    for homes in [":\\Users\\", ":\\\\Users\\\\", "/var/folders/"] {
         add(homes.to_owned(), What::Homes);
     }
+    add(format!("/{}/", "root"), What::Homes);
     for open in ["{{", "${", "{%", "%("] {
         add(open.to_owned(), What::Template);
     }

@@ -285,11 +285,14 @@ fn secrets_are_found_in_every_encoding_and_never_shown() {
 
 #[test]
 fn host_paths_and_templates_are_found() {
-    check("File \"/home/alice/run.py\", line 3", &["host_path:home"]);
+    check("File \"/Users/alice/run.py\", line 3", &["host_path:home"]);
     check("C:\\Users\\alice\\x", &["host_path:home"]);
+    for folder in ["home/alice", "root"] {
+        check(&format!("in /{folder}/run.py"), &["host_path:home"]);
+    }
     check("/srv/runs/alice/x", &["host_path:root"]);
-    check("/srv/runs/alicest https://a.b/home/x /home/user/x ~/x", &[]);
-    assert!(!scan("see /home/alice/run.py", Kind::Text).findings[0].excerpt.contains("alice"));
+    check("/srv/runs/alicest https://a.b/Users/x /Users/user/x ~/x", &[]);
+    assert!(!scan("see /Users/alice/run.py", Kind::Text).findings[0].excerpt.contains("alice"));
     check(
         "Dear {{ agent.name }}, {stock_name} {{x|upper}} ${HOME} %(name)s {% if x %}",
         &[
@@ -343,11 +346,11 @@ fn a_leak_across_a_border_is_found_once() {
     let auditor = Auditor::new(&rules());
     for shift in [0, 1, 5, 100, 2040, 2048, 2060, 4096] {
         let lead = "x ".repeat((1 << 19) - shift / 2 - 6);
-        let text = format!("{lead}\n贵州茅台 on 2024-03-14 /home/alice/ {}\n600519 \n", "y ".repeat(1 << 20));
+        let text = format!("{lead}\n贵州茅台 on 2024-03-14 /Users/alice/ {}\n600519 \n", "y ".repeat(1 << 20));
         let found = auditor.scan("x", text.as_bytes(), Kind::Text);
         let places: Vec<_> =
             found.findings.iter().map(|f| (f.kind.name(), f.line, &text.as_bytes()[f.offset as usize..][..4])).collect();
-        let expected = [("name", 2, "贵州".as_bytes()), ("date", 2, b"2024"), ("host_path", 2, b"/hom"), ("code", 3, b"6005")];
+        let expected = [("name", 2, "贵州".as_bytes()), ("date", 2, b"2024"), ("host_path", 2, b"/Use"), ("code", 3, b"6005")];
         for (found, wanted) in places.iter().zip(&expected) {
             assert_eq!((found.0, found.1), (wanted.0, wanted.1), "{shift}");
             assert!(wanted.2.starts_with(found.2) || found.2.starts_with(&wanted.2[..3]), "{shift} {found:?}");
@@ -408,7 +411,7 @@ fn a_megabyte_of_the_worst_text_is_quick() {
         "eyJ",
         "sk-",
         "token=",
-        "/home/",
+        "/Users/",
         "600519.",
         "1-2-",
         "2024",

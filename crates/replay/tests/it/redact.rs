@@ -7,7 +7,7 @@ use traderharness_replay::redact::{PREVIEW_CHARACTERS, Redactor, Sink};
 const KEY: &str = "planted/key+with=signs_0123456789";
 
 fn redactor() -> Redactor {
-    Redactor::new().with_roots(["/home/me", "/home/me/work"]).with_secrets([KEY])
+    Redactor::new().with_roots(["/Users/me", "/Users/me/work"]).with_secrets([KEY])
 }
 
 #[track_caller]
@@ -106,8 +106,8 @@ fn piece() -> impl Strategy<Value = String> {
         "-----END",
         "[redacted]",
         "<redacted>",
-        "/home/me",
-        "/home/me/work",
+        "/Users/me",
+        "/Users/me/work",
         "/",
         "{",
         "}",
@@ -179,8 +179,8 @@ fn a_megabyte_of_the_worst_text_is_quick() {
         "sk-",
         "Bearer ",
         "-----BEGIN PRIVATE KEY-----",
-        "/home/me",
-        "/home/me/work/",
+        "/Users/me",
+        "/Users/me/work/",
         "\\",
         "\\\"",
         "{\"a\":",
