@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use traderharness_contract::audit::{Check, Finding, audit};
-use traderharness_contract::{Definition, Effect, ErrorCode, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
+use traderharness_contract::{Definition, Effect, ErrorCode, Group, Handler, Policy, SchemaFault, ToolFailure, ToolSpec};
 use traderharness_tools_exec::ExecTools;
 use traderharness_tools_market::MarketTools;
 
@@ -272,7 +272,9 @@ fn check_advisor(advisor: &Advisor, shown: &[(Bound, &str)], known: &dyn Fn(&str
     if !names.is_empty() {
         return Err(CardError::UnknownAdvisorTools { role: advisor.role.clone(), names });
     }
-    let names = sorted(&|name| shown.iter().any(|(b, _)| b.spec().name == name && !b.spec().effect.is_read()));
+    // Code writes files and spends the day's attempts, which are the executor's.
+    let acts = |spec: &ToolSpec| !spec.effect.is_read() || spec.group == Group::Sandbox;
+    let names = sorted(&|name| shown.iter().any(|(b, _)| b.spec().name == name && acts(b.spec())));
     if !names.is_empty() {
         return Err(CardError::ActingAdvisor { role: advisor.role.clone(), names });
     }

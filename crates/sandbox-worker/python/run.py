@@ -8,6 +8,13 @@ import types
 import warnings
 
 
+def _help(thing=None):
+    """Prints what is documented of `thing`; the interactive help of a terminal has no use here."""
+    import pydoc
+
+    print(pydoc.plain(pydoc.render_doc(thing, "Help on %s")) if thing is not None else "Say help(thing), for example help(market).")
+
+
 def _stub_ctypes():
     # numpy does without ctypes; pandas only wants names from it for Windows and the clipboard.
     stub = types.ModuleType("ctypes")
@@ -21,7 +28,7 @@ def _import_all():
     for name in (
         "abc array ast base64 binascii bisect bz2 calendar cmath collections.abc contextlib copy csv dataclasses datetime decimal"
         " difflib enum errno fileinput fnmatch fractions functools glob gzip hashlib heapq hmac html inspect io itertools json"
-        " keyword linecache locale logging lzma math numbers operator os.path pathlib pickle pprint queue random re reprlib"
+        " keyword linecache locale pydoc logging lzma math numbers operator os.path pathlib pickle pprint queue random re reprlib"
         " secrets shelve shutil sqlite3 stat statistics string struct tarfile tempfile textwrap time timeit tokenize traceback types"
         " typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo mmap _posixsubprocess"
         " _elementtree pyexpat _random _sha3 _blake2 _md5 _sha1 _sha2 _sha256 _sha512 _csv _pickle _queue _statistics _zoneinfo"
@@ -177,6 +184,7 @@ def begin(code, seed, stdout, stderr, guarded):
     for name in ("exit", "quit", "copyright", "credits", "license", "help"):
         guarded.pop(name, None)
     guarded["exit"] = guarded["quit"] = sys.exit
+    guarded["help"] = _help
     linecache.cache["<agent>"] = (len(code), None, code.splitlines(True), "<agent>")
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main

@@ -69,6 +69,7 @@ fn advisors_only_read() {
         "`bull` of the card names tools that change something, and advisors only read: place_order, remember",
     );
     refused("{role: bull, persona: Buys., tools: [finish_day]}", "advisors only read: finish_day");
+    refused("{role: bull, persona: Buys., tools: [execute_code]}", "advisors only read: execute_code");
     refused("{role: bull, persona: Buys., tools: [zzz, aaa]}", "`bull` of the card names unknown tools: aaa, zzz");
     refused("{role: bull, persona: Buys.}, {role: bull, persona: Sells.}", "`bull` twice");
     refused("{role: \"a b\", persona: Buys.}", "`committee.advisors[0].role`");

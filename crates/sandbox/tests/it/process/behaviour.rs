@@ -18,6 +18,10 @@ fn ordinary_code_works_as_in_any_python() {
         ("import sys\nresult = 1\nsys.exit()\nresult = 2", json!(1)),
         ("result = 3\nexit(0)", json!(3)),
         ("result = __name__ == '__main__'", json!(true)),
+        (
+            "import io, contextlib\nt = io.StringIO()\nwith contextlib.redirect_stdout(t):\n    help(len)\nresult = 'number of items' in t.getvalue()",
+            json!(true),
+        ),
         // Classes of the code can be pickled, as in a script.
         ("import pickle\nclass A:\n    x = 5\nresult = pickle.loads(pickle.dumps(A())).x", json!(5)),
         // Files: the workspace is the current folder.
