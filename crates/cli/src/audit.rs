@@ -40,7 +40,9 @@ pub(crate) fn audit(options: &AuditOptions) -> Outcome {
         if let Some((name, digest)) =
             run.dataset.as_ref().filter(|(_, digest)| !options.allow_entities && *digest != facts.digest)
         {
-            let why = format!("recorded over dataset `{name}` ({digest}); its names and codes are not known here, pass --data");
+            let hint =
+                if options.data.is_some() { "leave --data out or pass that dataset" } else { "pass that dataset with --data" };
+            let why = format!("the run was recorded over `{name}` ({digest}), whose names and codes are not known here; {hint}");
             walk.report.found.add(
                 || whole_file(&shown(artifact), FindingKind::NotScanned, "other_dataset", &why),
                 FindingKind::NotScanned,

@@ -59,6 +59,7 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
     };
     let market = Market::from(source::open(spec.data.as_deref(), options.json)?);
     let days = market.days(window)?;
+    let unreached = market.unreached(window);
     let folder = RunFolder::create(&options.record)?;
     let cancel = limits::on_signal();
     let quiet = options.json;
@@ -68,6 +69,10 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
             tell(&format!("day {day}/{of}  {name}  total assets {assets:.2}"));
         }
     };
+    let hides_dates = Manifest::hides(spec.mask).0;
+    if let Some(note) = unreached.as_ref().filter(|_| !quiet || hides_dates) {
+        tell(&format!("note: {note}"));
+    }
     let arena = Arena { spec: &spec, market: &market, days: &days, options, cancel: &cancel, told: &told };
     let mut played: Vec<Vec<Ended>> = spec.entrants.iter().map(|_| Vec::new()).collect();
     for seed in 0..spec.seeds {
@@ -77,7 +82,10 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
         }
     }
     let compared = Compared::of(&spec, played);
-    let value = compared.machine(&spec, &market);
+    let mut value = compared.machine(&spec, &market);
+    if let Some(note) = unreached.filter(|_| !hides_dates) {
+        value["window_note"] = note.into();
+    }
     write_whole(&folder.path.join("compare.json"), pretty(&value).as_bytes(), false)?;
     if quiet {
         print(&pretty(&value));
@@ -315,8 +323,8 @@ impl Compared {
                 calls("bad_arguments").to_string(),
                 calls("refused").to_string(),
                 calls("environment").to_string(),
-                row.sum(|r| number(&r.tokens, "input")).to_string(),
-                row.sum(|r| number(&r.tokens, "output")).to_string(),
+                row.tokens("input"),
+                row.tokens("output"),
                 row.cost(),
                 faults.first().map_or_else(|| "completed".to_owned(), |fault| format!("stopped: {fault}")),
             ]);
@@ -358,6 +366,11 @@ impl Compared {
 }
 
 impl Row {
+    /// Tokens under all keys; rules and scripts use none.
+    fn tokens(&self, key: &str) -> String {
+        if self.results().any(figures::asks) { self.sum(|r| number(&r.tokens, key)).to_string() } else { "n/a".to_owned() }
+    }
+
     /// Cost under all keys; known only when it is known under each.
     fn cost(&self) -> String {
         let one =

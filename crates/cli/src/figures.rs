@@ -16,6 +16,11 @@ pub(crate) fn figure(metrics: &Metrics, name: &str, value: Option<f64>, unit: &s
     }
 }
 
+/// Whether the player of a run has tokens to count; a rule and a script have none.
+pub(crate) fn asks(result: &RunResult) -> bool {
+    matches!(result.agent.as_str(), "model" | "program" | "unknown")
+}
+
 /// Name and text of every figure, in reading order.
 pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let m = &result.metrics;
@@ -24,9 +29,8 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or_default();
     let calls = |key: &str| number(&result.calls, key);
     let tokens = |key: &str| number(&result.tokens, key);
-    let asks = matches!(result.agent.as_str(), "model" | "program" | "unknown");
     let mut used = format!("{} in, {} out", tokens("input"), tokens("output"));
-    if !asks {
+    if !asks(result) {
         "n/a (no model was asked)".clone_into(&mut used);
     } else if tokens("estimated_requests") > 0 {
         let _ = write!(used, " (estimated for {} of {} requests)", tokens("estimated_requests"), result.requests);

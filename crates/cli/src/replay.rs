@@ -25,6 +25,16 @@ use traderharness_tools_exec::OrderGate;
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let folder = RunFolder::of(&options.cassette);
     let file = if options.cassette.is_dir() { folder.cassette() } else { options.cassette.clone() };
+    if let Some(fault) = RunFolder::no_run(&options.cassette) {
+        return Err(fault);
+    }
+    if options.cassette.is_dir() && !file.exists() && traderharness_replay::partial_path(&file).exists() {
+        return Err(Fault::text(
+            Class::Input,
+            format!("the run in `{}` stopped before its end, so there is nothing whole to replay", options.cassette.display()),
+        )
+        .hint("the command of the run with --resume goes on with it; `traderharness report` shows what was done"));
+    }
     let cassette = Cassette::load(&file).map_err(|e| {
         let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
         let missing = class == Class::Environment;

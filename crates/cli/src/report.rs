@@ -211,6 +211,13 @@ pub(crate) fn tell(text: &str) {
 
 /// The run in three lines, then every figure.
 pub(crate) fn result_text(result: &RunResult, data_notes: &str) -> String {
+    // Before the first day has ended there is no figure to read.
+    if let (Some(code), true) = (&result.stop_code, result.days.is_empty()) {
+        return format!(
+            "\nstatus  {}: {code}\nThe run stopped before its first day ended, after {} model requests: there are no figures.{data_notes}",
+            result.status, result.requests
+        );
+    }
     let calls = |key: &str| result.calls.get(key).and_then(Value::as_u64).unwrap_or_default();
     let families = ["succeeded", "bad_arguments", "refused", "environment"];
     let change = (result.final_equity - result.initial_cash) * 100.0 / result.initial_cash;

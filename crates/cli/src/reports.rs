@@ -1,5 +1,5 @@
 //! `traderharness report`: results of recorded runs again, side by side, and held against their recordings: days, fills, tokens and every
-//! figure that follows from them are computed anew. It opens no dataset and reads nothing private, so it can tell only what the run told.
+//! figure that follows from them are computed anew, and the cassette must be whole. It opens no dataset and reads nothing private, so it can tell only what the run told.
 
 use crate::args::ReportOptions;
 use crate::fault::{Class, Fault, Outcome, read_text};
@@ -9,12 +9,13 @@ use crate::report::{print, result_text};
 use crate::result::{DayFigures, RunResult, Trade, cents};
 use crate::run::{RunFolder, pretty};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use traderharness_harness::metrics::{Basis, Metrics, Undefined, metrics};
 use traderharness_market::{Cash, Code, Day, DecisionPoint, FeeSchedule, Fees, Minute, Price, Shares, Side};
+use traderharness_replay::cassette::Scheme;
 use traderharness_replay::trajectory::{self, RunStart};
-use traderharness_replay::{Fingerprint, Record};
+use traderharness_replay::{Cassette, Fingerprint, Record};
 use traderharness_tools_exec::order::RuleSet;
 use traderharness_tools_exec::{Fill, Origin};
 
@@ -22,7 +23,8 @@ use traderharness_tools_exec::{Fill, Origin};
 const WITHOUT_RESULT: &str = "the run was not ended, so it has no result file";
 
 pub(crate) fn report(options: &ReportOptions) -> Outcome {
-    let reports = options.runs.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let reports = options.runs.iter().flat_map(|path| each_run(path)).map(|(name, path)| Report::read(name, &path));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
     if options.json {
         print(&pretty(&json!({ "runs": reports.iter().map(Report::machine).collect::<Vec<_>>() })));
     } else if let [one] = &reports[..] {
@@ -35,8 +37,19 @@ pub(crate) fn report(options: &ReportOptions) -> Outcome {
             print(&format!("{}: {}{}", report.name, report.checked(), report.notes()));
         }
     }
-    let differs = reports.iter().any(|report| !report.differences.is_empty());
+    let differs = reports.iter().any(|report| !report.differences.is_empty() || matches!(report.cassette, Tape::Lost(_)));
     Ok(if differs { ExitCode::from(Class::Finding as u8) } else { ExitCode::SUCCESS })
+}
+
+/// The runs of an argument with their names: itself, or all that `compare --record` left in it.
+fn each_run(path: &Path) -> Vec<(String, PathBuf)> {
+    let runs = if RunFolder::of(path).is_run() { Vec::new() } else { RunFolder::runs_in(path) };
+    if runs.is_empty() {
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        return vec![(name, path.to_path_buf())];
+    }
+    let name = |run: &PathBuf| run.strip_prefix(path).unwrap_or(run).display().to_string();
+    runs.into_iter().map(|run| (name(&run), run)).collect()
 }
 
 fn side_by_side(reports: &[Report]) -> String {
@@ -62,10 +75,73 @@ struct Report {
     differences: Vec<String>,
     /// Whether there was a recording to hold the result against.
     recorded: bool,
+    cassette: Tape,
+}
+
+/// What became of the cassette of a run.
+enum Tape {
+    /// Every request has its digest and no line was changed; so many answers.
+    Whole(usize),
+    /// Written before recordings had digests to check.
+    Unsealed(usize),
+    /// The run stopped before its end.
+    Unfinished,
+    /// Gone or damaged: a finding.
+    Lost(String),
+}
+
+impl Tape {
+    fn of(folder: &RunFolder, status: &str) -> Self {
+        let path = folder.cassette();
+        if !path.exists() {
+            return if status == "completed" {
+                Self::Lost(format!("`{}` is not there, and the run came to its end", path.display()))
+            } else {
+                Self::Unfinished
+            };
+        }
+        let read = Cassette::load(&path).and_then(|cassette| {
+            let whole = cassette.scheme() == Scheme::Whole;
+            if whole {
+                cassette.verify()?;
+            }
+            Ok((whole, cassette.calls().len()))
+        });
+        match read {
+            Ok((true, calls)) => Self::Whole(calls),
+            Ok((false, calls)) => Self::Unsealed(calls),
+            Err(e) => Self::Lost(Fault::new(Class::Finding, e).sentence()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Whole(calls) => {
+                format!("The cassette is whole: {calls} request(s) have their digests, and no line was changed since its end.")
+            }
+            Self::Unsealed(calls) => {
+                format!("The cassette can be read ({calls} requests); it holds no digests of whole requests.")
+            }
+            Self::Unfinished => "The run did not come to its end, so it has no finished cassette.".to_owned(),
+            Self::Lost(why) => format!("The cassette is damaged or gone: {why}"),
+        }
+    }
+
+    const fn state(&self) -> &'static str {
+        match self {
+            Self::Whole(_) => "whole",
+            Self::Unsealed(_) => "read",
+            Self::Unfinished => "unfinished",
+            Self::Lost(_) => "lost",
+        }
+    }
 }
 
 impl Report {
-    fn read(path: &Path) -> Result<Self, Fault> {
+    fn read(name: String, path: &Path) -> Result<Self, Fault> {
+        if let Some(fault) = RunFolder::no_run(path) {
+            return Err(fault);
+        }
         let folder = RunFolder::of(path);
         let kept = read_result(&folder)?;
         let recording = if folder.trajectory().is_file() { Some(Recording::read(&folder)?) } else { None };
@@ -81,8 +157,8 @@ impl Report {
                     .hint("pass folders that `run --record` or `compare --record` wrote"));
             }
         };
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-        Ok(Self { name, result, differences, recorded: recording.is_some() })
+        let cassette = Tape::of(&folder, &result.status);
+        Ok(Self { name, result, differences, recorded: recording.is_some(), cassette })
     }
 
     fn card(&self) -> &str {
@@ -104,15 +180,16 @@ impl Report {
     }
 
     fn checked(&self) -> String {
-        match (self.recorded, self.differences.is_empty()) {
+        let computed = match (self.recorded, self.differences.is_empty()) {
             (false, _) => "There is no trajectory beside the result, so nothing was computed again.".to_owned(),
-            (true, true) => "Computed again from the recording: the same.".to_owned(),
+            (true, true) => "Computed again from the trajectory: the same.".to_owned(),
             (true, false) => format!("The recording says otherwise:\n  {}", self.differences.join("\n  ")),
-        }
+        };
+        format!("{computed}\n{}", self.cassette.text())
     }
 
     fn machine(&self) -> Value {
-        json!({ "run": self.name, "computed_again": self.recorded, "differences": self.differences, "result": self.result })
+        json!({ "run": self.name, "computed_again": self.recorded, "differences": self.differences, "cassette": { "state": self.cassette.state(), "text": self.cassette.text() }, "result": self.result })
     }
 }
 

@@ -69,6 +69,11 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     };
     let world = World::over(dataset.into(), &mut manifest, &asked, key.clone(), options.check_output, &offer)?;
     let days = world.days(window)?;
+    let unreached = world.market.unreached(window);
+    // A result for a machine holds the note itself, unless dates are hidden: then it is for the person alone.
+    if let Some(note) = unreached.as_ref().filter(|_| !options.json || mask_dates) {
+        tell(&format!("note: {note}"));
+    }
     let pool = LatePool::new(&options.interpreter);
     if options.strict_sandbox {
         require_walls(&pool, &world.toolbox)?;
@@ -103,13 +108,20 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     if options.json {
         let mut value = machine(&summary, &world);
         value["result"] = json!(result);
+        if let Some(note) = unreached.filter(|_| !mask_dates) {
+            value["window_note"] = note.into();
+        }
         print(&pretty(&value));
     } else {
         print(&result_text(&result, &world.data_notes()));
+        // Said before the first day, too; by now that has scrolled away.
+        if let Some(note) = unreached {
+            tell(&format!("note: {note}"));
+        }
     }
     if let Some(fault) = stopped {
         return Err(match &folder {
-            Some(folder) if summary.status.can_go_on() => {
+            Some(folder) if going_on_helps(&summary, &result.agent) => {
                 fault.hint(format!("it is kept in `{}`; repeat the command with --resume to go on", folder.path.display()))
             }
             _ => fault,
@@ -120,6 +132,17 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         print(&format!("Recorded in {0}. Check it with: traderharness replay {0}", folder.path.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the same command with `--resume` can come further. What was answered is answered again from the recording, and a script or a rule
+/// decides alike every time, so a run that its player ended stops again at the same place.
+fn going_on_helps(summary: &RunSummary, agent: &str) -> bool {
+    summary.status.can_go_on()
+        && match summary.stop_code {
+            Some("phase_completion_protocol_exhausted" | "empty_answers") => false,
+            Some("model_failed") => matches!(agent, "model" | "program"),
+            _ => true,
+        }
 }
 
 /// A run that goes on is played by who played it: another script that begins alike would make a recording of two halves.

@@ -12,6 +12,9 @@ use traderharness_replay::{Meta, Record, Recorder, RecordingError, Replay, Traje
 /// Trajectory, what was already asked, and cassette of a run that begins or goes on.
 pub(crate) type Opened = (Box<dyn Journal>, Option<Replay>, Recorder);
 
+/// What a person should name.
+const HINT: &str = "pass a folder that `run --record` or `compare --record` wrote";
+
 /// The folder of a recorded run.
 pub(crate) struct RunFolder {
     pub(crate) path: PathBuf,
@@ -102,6 +105,43 @@ impl RunFolder {
             Box::new(Trajectory::create(self.trajectory(), start).map_err(fault)?)
         };
         Ok((journal, Some(Replay::new(cassette)), recorder))
+    }
+
+    /// Runs that lie in a folder, as `compare --record` leaves them (`NAME`, or `key-N/NAME`), by name.
+    pub(crate) fn runs_in(path: &Path) -> Vec<PathBuf> {
+        let within = |path: &Path| {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            let mut folders: Vec<PathBuf> =
+                entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+            folders.sort();
+            folders
+        };
+        let is_run = |path: &PathBuf| Self::of(path).is_run();
+        let of_keys = |path: PathBuf| if is_run(&path) { vec![path] } else { within(&path).into_iter().filter(is_run).collect() };
+        within(path).into_iter().flat_map(of_keys).collect()
+    }
+
+    /// Whether anything of a run lies here.
+    pub(crate) fn is_run(&self) -> bool {
+        let partial = traderharness_replay::partial_path(&self.cassette());
+        [self.cassette(), partial, self.trajectory(), self.result()].iter().any(|file| file.is_file())
+    }
+
+    /// Why a path cannot be looked at as one run; `None` when it can.
+    pub(crate) fn no_run(path: &Path) -> Option<Fault> {
+        if let Err(e) = std::fs::metadata(path) {
+            return Some(Fault::new(Class::Environment, e).context(format!("`{}` cannot be read", path.display())).hint(HINT));
+        }
+        if Self::of(path).is_run() || !path.is_dir() {
+            return None;
+        }
+        let fault = Fault::text(Class::Input, format!("there is no run in `{}`", path.display()));
+        let runs: Vec<String> = Self::runs_in(path).iter().map(|run| run.display().to_string()).collect();
+        Some(if runs.is_empty() {
+            fault.hint(HINT)
+        } else {
+            fault.hint(format!("it holds several; pass one of {}", runs.join(", ")))
+        })
     }
 
     /// The folder a recording was read from: the argument itself, or the folder of a cassette file.

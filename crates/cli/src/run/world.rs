@@ -61,6 +61,23 @@ impl Market {
         }
         Ok(days)
     }
+
+    /// What of a window the data does not reach, in words; `None` when it reaches all of it. The words hold real days.
+    pub(crate) fn unreached(&self, (start, end): (Day, Day)) -> Option<String> {
+        let all = self.store.calendar().days();
+        let (first, last) = all.first().copied().zip(all.last().copied())?;
+        // Weekends around the data are no loss; day 0 was a Thursday.
+        let trades = |mut days: std::ops::Range<i32>| days.any(|day| !matches!(day.rem_euclid(7), 2 | 3));
+        let mut parts = Vec::new();
+        if start < first && trades(start.0..first.0) {
+            parts.push(format!("the data begins {first}"));
+        }
+        if end > last && trades(last.0 + 1..end.0 + 1) {
+            parts.push(format!("the data ends {last}"));
+        }
+        let played = self.store.calendar().between(start, end).len();
+        (!parts.is_empty()).then(|| format!("{}; {played} day(s) are played", parts.join(" and ")))
+    }
 }
 
 /// What an account was when its run ended.

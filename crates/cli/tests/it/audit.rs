@@ -111,3 +111,14 @@ fn what_is_not_there_is_no_clean_artifact() {
     let missing = run(&["audit", "/does/not/exist", "--json"]);
     assert_eq!((missing.code, missing.out.as_str()), (3, ""), "{}", missing.err);
 }
+
+#[test]
+fn another_dataset_says_what_to_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let (record, market) = (record(folder.path(), "all"), folder.path().join("market"));
+    let made = run(&["data", "generate", "--out", text(&market), "--stocks", "5", "--days", "5", "--minute-days", "1"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let told = run(&["audit", text(&record), "--data", text(&market)]);
+    assert_eq!((told.code, told.out.contains("leave --data out or pass that dataset")), (1, true), "{}", told.out);
+    assert!(told.out.contains("the run was recorded over `"), "{}", told.out);
+}

@@ -122,7 +122,7 @@ fn check(rule: &str, data: Option<&Path>, store: &Store, window: (&str, &str), t
     assert_eq!(replayed.code, 0, "{rule}: {}", replayed.err);
     let report = run(&["report", text(&one)]);
     assert_eq!(report.code, 0, "{rule}: {}{}", report.out, report.err);
-    assert!(report.out.contains("Computed again from the recording: the same."), "{}", report.out);
+    assert!(report.out.contains("Computed again from the trajectory: the same."), "{}", report.out);
 }
 
 fn check_bundled(rule: &str, trades: usize) {

@@ -155,3 +155,16 @@ fn comparisons_that_cannot_be_are_refused_before_anything_is_run() {
     check(days, &["--max-cost", "1"], 2, "no agent has any");
     check("start: 2001-01-01\nend: 2001-01-05\n", &[], 2, "no trading day");
 }
+
+#[test]
+fn a_window_beyond_the_data_is_said_and_hidden_dates_stay_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    for (mask, in_file) in [("all", false), ("none", true)] {
+        let record = folder.path().join(mask);
+        let line = ["compare", "--baseline", "buy-and-hold", "--no-baselines", "--mask", mask, "--record", text(&record)];
+        let ran = run(&[&line[..], &["--start", "2020-06-16", "--end", "2025-01-01"]].concat());
+        assert_eq!((ran.code, ran.err.contains("note: the data ends 2020-06-16; 1 day(s) are played")), (0, true), "{}", ran.err);
+        let value = json(&record.join("compare.json"));
+        assert_eq!((value.get("window_note").is_some(), value.to_string().contains("2020-06-16")), (in_file, in_file), "{value}");
+    }
+}

@@ -94,3 +94,56 @@ fn what_is_no_run_is_said() {
     assert_eq!((broken.code, broken.err.contains("no result of a run")), (2, true), "{}", broken.err);
     assert_eq!(run(&["report"]).code, 2);
 }
+
+#[test]
+fn a_damaged_or_missing_cassette_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = scripted(folder.path(), "run");
+    let path = record.join("cassette.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let report = || run(&["report", text(&record)]);
+    assert!(report().out.contains("The cassette is whole: 13 request(s)"), "{}", report().out);
+    let without_end = whole.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    let changed = whole.replacen("15000", "16000", 1);
+    for (what, body) in [("end", &without_end[..]), ("line", &changed[..]), ("half", &whole[..whole.len() / 2]), ("empty", "")] {
+        assert_ne!(body, whole);
+        std::fs::write(&path, body).unwrap();
+        let found = report();
+        assert_eq!((found.code, found.out.contains("damaged or gone")), (1, true), "{what}: {} {}", found.out, found.err);
+    }
+    std::fs::remove_file(&path).unwrap();
+    let gone = report();
+    assert_eq!((gone.code, gone.out.contains("is not there")), (1, true), "{}", gone.out);
+    let machine: Value = serde_json::from_str(&run(&["report", text(&record), "--json"]).out).unwrap();
+    assert_eq!(machine["runs"][0]["cassette"]["state"], "lost");
+}
+
+#[test]
+fn the_folder_of_a_comparison_is_all_of_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("keys");
+    let line = ["compare", "--baseline", "buy-and-hold", "--no-baselines", "--seeds", "2", "--record", text(&record)];
+    let compared = run(&[&line[..], &["--start", "2019-11-05", "--end", "2019-11-05"]].concat());
+    assert_eq!(compared.code, 0, "{}", compared.err);
+    // A rule has no tokens, here as in the report.
+    let tokens = compared.out.lines().find(|line| line.starts_with("builtin")).unwrap();
+    assert_eq!(tokens.matches("n/a").count(), 3, "{}", compared.out);
+    let report = run(&["report", text(&record), "--json"]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    let runs: Value = serde_json::from_str(&report.out).unwrap();
+    let names: Vec<&str> = runs["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_eq!(names, ["key-1/builtin", "key-2/builtin"]);
+    let replayed = run(&["replay", text(&record)]);
+    assert_eq!((replayed.code, replayed.err.contains("pass one of")), (2, true), "{}", replayed.err);
+    assert!(replayed.err.contains("key-2/builtin"), "{}", replayed.err);
+}
+
+#[test]
+fn what_is_no_run_has_one_exit_code_wherever_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["report", "replay"] {
+        let (empty, missing) = (run(&[command, text(folder.path())]), run(&[command, "no-such-run"]));
+        assert_eq!((empty.code, empty.err.contains("there is no run in")), (2, true), "{command}: {}", empty.err);
+        assert_eq!((missing.code, missing.err.contains("no-such-run")), (3, true), "{command}: {}", missing.err);
+    }
+}

@@ -106,3 +106,52 @@ fn every_artifact_says_what_its_data_is() {
     }
     assert!(run(&["replay", text(&record)]).out.contains("SYNTHETIC"));
 }
+
+/// Runs over a window that begins before the data or ends after it; gives stdout as JSON, stderr and the record folder's public files.
+fn beyond(mask: &str, window: [&str; 2], folder: &std::path::Path) -> (Value, String, String) {
+    let script = folder.join("script.yaml");
+    std::fs::write(&script, "schema: 1\ndays: []\n").unwrap();
+    let record = folder.join(mask);
+    let line = ["run", "--script", text(&script), "--mask", mask, "--record", text(&record), "--json"];
+    let ran = run(&[&line[..], &["--start", window[0], "--end", window[1]]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let files = ["cassette.jsonl", "trajectory.jsonl", "result.json", "summary.json"];
+    let files = files.map(|file| std::fs::read_to_string(record.join(file)).unwrap()).concat();
+    (serde_json::from_str(&ran.out).unwrap(), ran.err, files)
+}
+
+#[test]
+fn a_window_beyond_the_data_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (value, err, _) = beyond("none", ["2020-06-15", "2025-01-01"], folder.path());
+    assert_eq!((&value["window_note"], err.as_str()), (&"the data ends 2020-06-16; 2 day(s) are played".into(), ""));
+    // Hidden dates: the person is told, and no file is.
+    let (value, err, files) = beyond("all", ["2020-06-15", "2025-01-01"], folder.path());
+    assert_eq!((value.get("window_note"), err.contains("the data ends 2020-06-16")), (None, true), "{err}");
+    assert!(!files.contains("2020-06"), "a real day is in the record");
+    let (value, err, _) = beyond("entities", ["2010-01-04", "2018-06-01"], folder.path());
+    assert_eq!(
+        (value["window_note"].as_str().unwrap_or_default().split(';').next(), err.as_str()),
+        (Some("the data begins 2018-06-01"), "")
+    );
+    let (value, err, _) = beyond("dates", ["2020-06-15", "2020-06-16"], folder.path());
+    assert_eq!((value.get("window_note"), err.as_str()), (None, ""));
+}
+
+#[test]
+fn a_run_that_stopped_on_its_first_day_says_why_and_shows_no_empty_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.yaml");
+    std::fs::write(&script, "schema: 1\notherwise: stop\ndays: [{}]\n").unwrap();
+    let record = folder.path().join("run");
+    let line = ["run", "--script", text(&script), "--record", text(&record), "--start", "2020-02-04", "--end", "2020-02-04"];
+    let ran = run(&line);
+    assert_eq!((ran.code, ran.out.contains("failed: model_failed"), ran.out.contains("n/a")), (4, true, false), "{}", ran.out);
+    // The same script stops at the same place again.
+    assert!(!ran.err.contains("--resume"), "{}", ran.err);
+    let replayed = run(&["replay", text(&record)]);
+    assert_eq!((replayed.code, replayed.err.contains("stopped before its end")), (2, true), "{}", replayed.err);
+    assert!(replayed.err.contains("--resume"), "{}", replayed.err);
+    let report = run(&["report", text(&record)]);
+    assert_eq!((report.code, report.out.contains("did not come to its end")), (0, true), "{}", report.out);
+}
