@@ -211,13 +211,21 @@ struct Recording {
     requests: u64,
     /// Tokens in and out, of the answers that told.
     tokens: (u64, u64),
+    /// The file ends in the middle of a record.
+    is_cut: bool,
 }
 
 impl Recording {
     fn read(folder: &RunFolder) -> Result<Self, Fault> {
         let read = trajectory::read(folder.trajectory()).map_err(|e| Fault::new(Class::Finding, e))?;
-        let mut recording =
-            Self { start: RunStart::default(), days: Vec::new(), trades: Vec::new(), requests: 0, tokens: (0, 0) };
+        let mut recording = Self {
+            start: RunStart::default(),
+            days: Vec::new(),
+            trades: Vec::new(),
+            requests: 0,
+            tokens: (0, 0),
+            is_cut: read.cut.is_some(),
+        };
         for entry in read.entries {
             match entry.record {
                 Record::RunStart(start) => recording.start = start,
@@ -263,6 +271,9 @@ impl Recording {
         // Reasons follow from the figures; those about the index are the run's.
         let figures = |m: &Metrics| json!(Metrics { missing_reasons: Vec::new(), ..m.clone() });
         check("metrics", figures(&result.metrics), figures(&now));
+        if self.is_cut {
+            found.push("trajectory: it ends in the middle of a record".to_owned());
+        }
         found
     }
 

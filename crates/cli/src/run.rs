@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use traderharness_harness::Card;
-use traderharness_harness::run::RunSummary;
+use traderharness_harness::run::{RunStatus, RunSummary};
 use traderharness_harness::written::Format;
 
 pub(crate) fn run(options: &RunOptions) -> Outcome {
@@ -121,7 +121,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     }
     if let Some(fault) = stopped {
         return Err(match &folder {
-            Some(folder) if going_on_helps(&summary, &result.agent) => {
+            Some(folder) if going_on_helps(summary.status, summary.stop_code, &result.agent) => {
                 fault.hint(format!("it is kept in `{}`; repeat the command with --resume to go on", folder.path.display()))
             }
             _ => fault,
@@ -136,9 +136,9 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
 
 /// Whether the same command with `--resume` can come further. What was answered is answered again from the recording, and a script or a rule
 /// decides alike every time, so a run that its player ended stops again at the same place.
-fn going_on_helps(summary: &RunSummary, agent: &str) -> bool {
-    summary.status.can_go_on()
-        && match summary.stop_code {
+fn going_on_helps(status: RunStatus, stop_code: Option<&str>, agent: &str) -> bool {
+    status.can_go_on()
+        && match stop_code {
             Some("phase_completion_protocol_exhausted" | "empty_answers") => false,
             Some("model_failed") => matches!(agent, "model" | "program"),
             _ => true,
@@ -188,4 +188,25 @@ pub(crate) fn pretty(value: &Value) -> String {
 pub(crate) fn machine(summary: &RunSummary, world: &World) -> Value {
     let meta = world.store.meta();
     json!({ "summary": summary, "dataset": { "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic, "missing_tables": world.market.missing_tables } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RunStatus, going_on_helps};
+
+    fn check(status: RunStatus, code: &str, agent: &str, expected: bool) {
+        assert_eq!(going_on_helps(status, Some(code), agent), expected, "{code} of {agent}");
+    }
+
+    #[test]
+    fn going_on_is_offered_only_where_it_comes_further() {
+        check(RunStatus::Cancelled, "cancelled", "script", true);
+        check(RunStatus::BudgetExhausted, "budget_exhausted", "baseline random", true);
+        check(RunStatus::Failed, "model_failed", "model", true);
+        check(RunStatus::Failed, "model_failed", "program", true);
+        check(RunStatus::Failed, "model_failed", "script", false);
+        check(RunStatus::Failed, "phase_completion_protocol_exhausted", "model", false);
+        check(RunStatus::Failed, "empty_answers", "program", false);
+        check(RunStatus::Aborted, "aborted", "model", false);
+    }
 }

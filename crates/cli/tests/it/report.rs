@@ -116,6 +116,13 @@ fn a_damaged_or_missing_cassette_is_a_finding() {
     assert_eq!((gone.code, gone.out.contains("is not there")), (1, true), "{}", gone.out);
     let machine: Value = serde_json::from_str(&run(&["report", text(&record), "--json"]).out).unwrap();
     assert_eq!(machine["runs"][0]["cassette"]["state"], "lost");
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(report().code, 0);
+    let trajectory = record.join("trajectory.jsonl");
+    let kept = std::fs::read_to_string(&trajectory).unwrap();
+    std::fs::write(&trajectory, &kept[..kept.len() - 9]).unwrap();
+    let cut = report();
+    assert_eq!((cut.code, cut.out.contains("middle of a record")), (1, true), "{} {}", cut.out, cut.err);
 }
 
 #[test]
