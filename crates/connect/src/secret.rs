@@ -2,11 +2,10 @@
 //! before it is shown or kept. Nothing here may print a key, and no error may hold one.
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use regex::{Captures, Regex};
 use serde_json::Value;
-use std::fmt::{self, Write as _};
-use std::sync::LazyLock;
+use std::fmt;
 use traderharness_replay::Response;
+use traderharness_replay::redact::secret_forms;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -69,7 +68,7 @@ impl Redactor {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let (mut errors, mut answers) = (Vec::new(), Vec::new());
         for secret in secrets {
-            let forms = forms(&secret.0);
+            let forms = secret_forms(&secret.0);
             if secret.0.len() >= SHORTEST_IN_ANSWERS {
                 answers.extend(forms.iter().cloned());
             }
@@ -171,91 +170,14 @@ fn replace(search: &AhoCorasick, text: &str) -> String {
     out
 }
 
-/// Every form of a secret that is searched for.
-fn forms(secret: &str) -> Vec<String> {
-    let mut forms = vec![secret.to_owned()];
-    let json = Value::from(secret).to_string();
-    forms.push(json.trim_matches('"').to_owned());
-    for lower in [false, true] {
-        forms.push(percent(secret, lower));
-        forms.push(hexadecimal(secret, lower));
-    }
-    for offset in 0..3 {
-        let standard = base64_inside(secret.as_bytes(), offset);
-        forms.push(standard.replace('+', "-").replace('/', "_"));
-        forms.push(percent(&standard, false));
-        forms.push(percent(&standard, true));
-        forms.push(standard);
-    }
-    forms.retain(|form| form.len() >= SHORTEST_IN_ERRORS);
-    forms.sort();
-    forms.dedup();
-    forms
-}
-
-fn percent(text: &str, lower: bool) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            _ if lower => {
-                let _ = write!(out, "%{byte:02x}");
-            }
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
-}
-
-fn hexadecimal(text: &str, lower: bool) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        let _ = if lower { write!(out, "{byte:02x}") } else { write!(out, "{byte:02X}") };
-        out
-    })
-}
-
-/// The base64 characters that only depend on `bytes` when they begin `offset` bytes (modulo 3) into the encoded text.
-fn base64_inside(bytes: &[u8], offset: usize) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bit = |at: usize| -> Option<u8> {
-        let byte = (at / 8).checked_sub(offset).and_then(|index| bytes.get(index))?;
-        Some(byte >> (7 - at % 8) & 1)
-    };
-    let bits = (offset + bytes.len()) * 8;
-    let sextets = (0..bits.div_ceil(6)).map(|n| (0..6).try_fold(0_u8, |value, k| Some(value << 1 | bit(n * 6 + k)?)));
-    sextets.flatten().map(|value| char::from(*ALPHABET.get(usize::from(value)).unwrap_or(&b'A'))).collect()
-}
-
-/// Credential shapes: bearer values, `name = value` of credential names, keys of known issuers, signed tokens (spec/seeds.md B14.4).
+/// Without what has the shape of a credential (spec/seeds.md B14.4).
 fn shapes(text: &str) -> String {
-    /// Patterns are literals of this file; one that does not compile would be found by the tests and takes nothing out here.
-    static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-        let patterns = [
-            r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}",
-            r#"(?i)\b((?:[a-z0-9]+[_-])*(?:api[_-]?key|authorization|password|passphrase|secret|token)["']?\s*[:=]\s*["']?)([^\s"'&,;\[\]{}]{4,})"#,
-            r"\b()sk-[A-Za-z0-9_-]{20,}",
-            r"\b()gh[a-z]_[A-Za-z0-9]{30,}",
-            r"\b()xox[a-z]-[A-Za-z0-9-]{10,}",
-            r"\b()AKIA[A-Z0-9]{16}\b",
-            r"\b()pypi-[A-Za-z0-9_-]{16,}",
-            r"\b()eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+",
-        ];
-        patterns.into_iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
-    });
-    let put = |found: &Captures<'_>| {
-        let group = |at: usize| found.get(at).map_or("", |part| part.as_str());
-        // `Authorization: Bearer [redacted]`: the scheme is no credential, and what stood behind it is gone.
-        let scheme = ["bearer", "basic"].contains(&group(2).to_ascii_lowercase().as_str());
-        if scheme { group(0).to_owned() } else { format!("{}{REDACTED}", group(1)) }
-    };
-    SHAPES.iter().fold(text.to_owned(), |text, regex| regex.replace_all(&text, put).into_owned())
+    traderharness_replay::redact::Redactor::new().text(text).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Redactor, Secret, base64_inside, shapes};
+    use super::{Redactor, Secret, shapes};
 
     const KEY: &str = "sk-planted/key+with=signs_0123456789";
 
@@ -302,13 +224,5 @@ mod tests {
         assert_eq!(redactor().error("股票股票", 3), "股票股...");
         // The key crosses the place where the text is cut.
         assert_eq!(redactor().error(&format!("xx {KEY} yy"), 8), "xx [reda...");
-    }
-
-    #[test]
-    fn base64_keeps_only_what_depends_on_the_secret() {
-        assert_eq!(base64_inside(b"abc", 0), "YWJj");
-        // "?abc" is P2FiYw==: its first character and the half of the second belong to the other text.
-        assert_eq!(base64_inside(b"abc", 1), "FiY");
-        assert_eq!(base64_inside(b"abc", 2), "hYm");
     }
 }

@@ -140,5 +140,6 @@ pub use failure::ToolFailure;
 pub use kinds::{CompanyName, DayField, FieldKind, FreeText, Masker, StockCode, TimeField};
 pub use outcome::{Envelope, Outcome};
 pub use policy::Policy;
+pub use schema::without_null;
 pub use spec::{Effect, Group, Repeat, ToolSpec};
 pub use tool::{Family, Handler, Tool};

@@ -171,32 +171,44 @@ fn drop_nulls(map: &mut Map<String, Value>) {
         if required.contains(name) || field.get("x-nullable") == Some(&Value::Bool(true)) {
             continue;
         }
-        if let Some(Value::Array(types)) = field.get_mut("type") {
-            types.retain(|t| t != "null");
-            if let [one] = types.as_slice() {
-                let one = one.clone();
-                field.insert("type".into(), one);
-            }
+        without_null(field);
+    }
+}
+
+/// Takes null out of what a schema node takes: null says that an optional value is not there, and leaving it out says so too. What takes
+/// nothing but null stays as it is.
+pub fn without_null(node: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = node.get_mut("type")
+        && types.len() > 1
+    {
+        types.retain(|t| t != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            node.insert("type".into(), one);
         }
-        if let Some(Value::Array(values)) = field.get_mut("enum") {
-            values.retain(|v| !v.is_null());
-        }
-        for key in ["anyOf", "oneOf"] {
-            let Some(Value::Array(branches)) = field.get_mut(key) else { continue };
+    }
+    if let Some(Value::Array(values)) = node.get_mut("enum")
+        && values.len() > 1
+    {
+        values.retain(|v| !v.is_null());
+    }
+    for key in ["anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = node.get_mut(key) else { continue };
+        if branches.len() > 1 {
             branches.retain(|b| b.get("type") != Some(&Value::from("null")) && b.get("const") != Some(&Value::Null));
-            if branches.len() == 1
-                && let Some(Value::Object(only)) = branches.pop()
-            {
-                field.shift_remove(key);
-                for (inner, value) in only {
-                    // The field's own words win over those of its type.
-                    field.entry(inner).or_insert(value);
-                }
+        }
+        if branches.len() == 1
+            && let Some(Value::Object(only)) = branches.pop()
+        {
+            node.shift_remove(key);
+            for (inner, value) in only {
+                // The node's own words win over those of its type.
+                node.entry(inner).or_insert(value);
             }
         }
-        if field.get("default") == Some(&Value::Null) {
-            field.shift_remove("default");
-        }
+    }
+    if node.get("default") == Some(&Value::Null) {
+        node.shift_remove("default");
     }
 }
 

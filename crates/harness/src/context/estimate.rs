@@ -10,7 +10,12 @@ const OTHER: u64 = 1;
 /// Tokens of a list of messages: the JSON of each, a CJK character counted as one token and four others as one, rounded down once at the
 /// end (spec/seeds.md B11, E3). One more message or character never lowers it.
 pub fn estimate(messages: &[Message]) -> u64 {
-    messages.iter().map(|message| quarters(&message.0.to_string())).sum::<u64>() / 4
+    estimate_values(messages.iter().map(|message| &message.0))
+}
+
+/// Tokens of JSON values by the same count: the one estimate of what a provider does not report.
+pub(crate) fn estimate_values<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
+    values.map(|value| quarters(&value.to_string())).sum::<u64>() / 4
 }
 
 /// Tokens of a text by the same count.

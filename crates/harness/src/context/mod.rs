@@ -86,6 +86,7 @@ mod layers;
 mod pairs;
 mod summary;
 
+pub(crate) use estimate::estimate_values;
 pub use estimate::{estimate, estimate_text};
 pub use pairs::{NO_RESULT, repair};
 

@@ -2,6 +2,7 @@
 //! or useless keywords, an object on top. A field that happens to be called `title` or `items` is never taken for a keyword.
 
 use serde_json::{Map, Value, json};
+use traderharness_contract::without_null;
 
 /// References followed inside each other.
 const DEPTH: usize = 16;
@@ -89,41 +90,6 @@ impl Walk<'_> {
         }
         without_null(&mut out);
         Value::Object(out)
-    }
-}
-
-/// Null says that an optional value is not there; leaving it out says so too.
-fn without_null(node: &mut Map<String, Value>) {
-    if let Some(Value::Array(types)) = node.get_mut("type")
-        && types.len() > 1
-    {
-        types.retain(|t| t != "null");
-        if let [one] = types.as_slice() {
-            let one = one.clone();
-            node.insert("type".into(), one);
-        }
-    }
-    if let Some(Value::Array(values)) = node.get_mut("enum")
-        && values.len() > 1
-    {
-        values.retain(|v| !v.is_null());
-    }
-    for key in ["anyOf", "oneOf"] {
-        let Some(Value::Array(branches)) = node.get_mut(key) else { continue };
-        if branches.len() > 1 {
-            branches.retain(|b| b.get("type") != Some(&json!("null")) && b.get("const") != Some(&Value::Null));
-        }
-        if branches.len() == 1
-            && let Some(Value::Object(only)) = branches.pop()
-        {
-            node.shift_remove(key);
-            for (inner, value) in only {
-                node.entry(inner).or_insert(value);
-            }
-        }
-    }
-    if node.get("default") == Some(&Value::Null) {
-        node.shift_remove("default");
     }
 }
 

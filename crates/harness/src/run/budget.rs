@@ -4,8 +4,8 @@
 //! Counts are exact integers and money is whole units of 1e-12. Wall time is the only thing here that is not a fact of the run: it is
 //! measured by the host and never reaches a record.
 
+use crate::context::estimate_values;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::time::Duration;
 use traderharness_replay::{Request, Response, Usage};
 
@@ -89,8 +89,8 @@ impl Spending {
         let usage = response.usage.clone().unwrap_or_else(|| {
             self.estimated_requests += 1;
             Usage {
-                input_tokens: estimated(request.messages.iter().map(|m| &m.0).chain(&request.tools)),
-                output_tokens: estimated(std::iter::once(&response.message.0)),
+                input_tokens: estimate_values(request.messages.iter().map(|m| &m.0).chain(&request.tools)),
+                output_tokens: estimate_values(std::iter::once(&response.message.0)),
                 ..Usage::default()
             }
         });
@@ -100,22 +100,6 @@ impl Spending {
             self.cost = Some(self.cost.unwrap_or_default().saturating_add(prices.cost(&usage)));
         }
     }
-}
-
-/// Tokens of JSON values, estimated: a Chinese, Japanese or Korean character is a token, four other characters are one.
-fn estimated<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
-    let (mut wide, mut narrow) = (0_u64, 0_u64);
-    for value in values {
-        for c in value.to_string().chars() {
-            if matches!(c, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
-            {
-                wide += 1;
-            } else {
-                narrow += 1;
-            }
-        }
-    }
-    wide + narrow.div_ceil(4)
 }
 
 /// Which limit was reached.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 pub(crate) const SHORTEST: usize = 6;
 
 /// Every form of a secret that is searched for, sorted, each once; none for a text too short to be one.
-pub(crate) fn forms(secret: &str) -> Vec<String> {
+pub fn forms(secret: &str) -> Vec<String> {
     let secret = secret.trim();
     if secret.len() < SHORTEST {
         return vec![];

@@ -21,6 +21,7 @@ mod keys;
 pub(crate) mod paths;
 pub(crate) mod shapes;
 
+pub use forms::forms as secret_forms;
 pub use keys::is_sensitive;
 
 use aho_corasick::{AhoCorasick, MatchKind};
