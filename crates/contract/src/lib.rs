@@ -130,6 +130,7 @@ mod schema;
 pub mod spec;
 pub mod terminal;
 pub mod tool;
+pub mod version;
 
 pub use arguments::{ArgumentsFault, parse_arguments};
 pub use code::{ErrorCode, ErrorFamily, FailureClass};
