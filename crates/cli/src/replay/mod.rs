@@ -1,6 +1,9 @@
 //! `traderharness replay`: every tool is executed again on the data, and every request must be identical to the recorded one.
 
-use crate::args::ReplayOptions;
+mod options;
+
+pub(crate) use options::ReplayOptions;
+
 use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::manifest::{Manifest, Window, parse_key, window};
