@@ -4,10 +4,49 @@
 //! This module must never make a byte of an earlier version depend on what v5 becomes.
 
 mod behaviour;
+pub mod legacy;
+mod pack;
+mod sections;
 
 pub use behaviour::{Behaviour, Behaviours, UnknownBehaviour};
+pub use pack::{MAX_BYTES, Pack, PackError, PackTool};
+pub use sections::Section;
 
 use serde::{Deserialize, Serialize};
+
+/// The tools of the contract, by name. Frozen: a pack may offer these and no others.
+pub const TOOL_NAMES: [&str; 30] = [
+    "get_kline",
+    "get_stock_price",
+    "get_stock_info",
+    "get_market_overview",
+    "get_narrative_market_overview",
+    "get_narrative_sector_summary",
+    "get_narrative_news",
+    "screen_stocks",
+    "screen_behavioral_cycle",
+    "get_sector_summary",
+    "get_fundamentals",
+    "get_business_segments",
+    "get_valuation",
+    "get_announcements",
+    "get_announcement_evidence",
+    "get_news",
+    "get_portfolio",
+    "get_position",
+    "place_order",
+    "manage_conditional_order",
+    "list_conditional_orders",
+    "add_watchlist",
+    "remove_watchlist",
+    "get_watchlist",
+    "remember",
+    "search_memory",
+    "get_memory",
+    "execute_code",
+    "complete_phase",
+    "finish_day",
+];
 
 /// A contract version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
