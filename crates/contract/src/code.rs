@@ -1,5 +1,6 @@
 //! The closed table of failure codes. The wire name is the contract: never rename, only add.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who can do something about a failure. Reports count the three apart.
@@ -15,7 +16,9 @@ pub enum ErrorFamily {
 }
 
 /// The coarse failure classes of seed 002 (spec/seeds.md C6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(inline)]
 pub enum FailureClass {
     /// Schema or units wrong; the caller corrects the call.
     InvalidInput,
@@ -27,6 +30,9 @@ pub enum FailureClass {
     InsufficientEvidence,
     /// A part of the environment is down.
     DependencyUnavailable,
+    /// The caller speaks another schema revision of the tool than the one that is served. No [`ErrorCode`] has this class: doors that pin
+    /// revisions answer it themselves.
+    ToolRevisionConflict,
     /// Same key or same call, other content.
     IdempotencyConflict,
     /// A budget is used up.
@@ -34,6 +40,37 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
+    /// Every class, in the order of spec/seeds.md C6.
+    pub const ALL: &'static [Self] = &[
+        Self::InvalidInput,
+        Self::Forbidden,
+        Self::UnsupportedCapability,
+        Self::InsufficientEvidence,
+        Self::DependencyUnavailable,
+        Self::ToolRevisionConflict,
+        Self::IdempotencyConflict,
+        Self::BudgetExhausted,
+    ];
+
+    /// HTTP status of a failure of this class that no [`ErrorCode`] stands behind (spec/seeds.md C6); a code has its own.
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::InvalidInput | Self::UnsupportedCapability | Self::InsufficientEvidence => 422,
+            Self::Forbidden => 403,
+            Self::DependencyUnavailable => 503,
+            Self::ToolRevisionConflict | Self::IdempotencyConflict => 409,
+            Self::BudgetExhausted => 429,
+        }
+    }
+
+    /// Whether the same call may succeed later or after a correction, where no [`ErrorCode`] says it.
+    pub const fn retryable(self) -> bool {
+        match self {
+            Self::InvalidInput | Self::DependencyUnavailable | Self::ToolRevisionConflict | Self::BudgetExhausted => true,
+            Self::Forbidden | Self::UnsupportedCapability | Self::InsufficientEvidence | Self::IdempotencyConflict => false,
+        }
+    }
+
     /// Wire name.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,6 +79,7 @@ impl FailureClass {
             Self::UnsupportedCapability => "UNSUPPORTED_CAPABILITY",
             Self::InsufficientEvidence => "INSUFFICIENT_EVIDENCE",
             Self::DependencyUnavailable => "DEPENDENCY_UNAVAILABLE",
+            Self::ToolRevisionConflict => "TOOL_REVISION_CONFLICT",
             Self::IdempotencyConflict => "IDEMPOTENCY_CONFLICT",
             Self::BudgetExhausted => "BUDGET_EXHAUSTED",
         }
@@ -153,6 +191,8 @@ codes! {
     // Environment: dataset, sandbox or host.
     DataUnavailable "data_unavailable" Environment false 422 "" "The dataset has no such table or no such rows.";
     SecurityDataUnavailable "security_data_unavailable" Environment false 422 "" "The security has no visible data of this kind.";
+    UnsupportedAdjustment "unsupported_adjustment" Environment false 422 "" "The dataset's prices cannot be given in this adjustment.";
+    InsufficientEvidence "insufficient_evidence" Environment false 422 "" "There are fewer usable observations than the computation needs.";
     EnvironmentUnavailable "environment_unavailable" Environment false 503 "" "A part of the environment is not available in this run.";
     SandboxTimeout "sandbox_timeout" Environment true 422 "" "The code did not end before its deadline.";
     SandboxMemoryExceeded "sandbox_memory_exceeded" Environment true 422 "" "The code asked for more memory than its limit.";
@@ -164,16 +204,18 @@ codes! {
 }
 
 impl ErrorCode {
-    /// The class seed 002 puts the failure in. Its eighth class, a pinned revision that is not served, has no code here: doors
-    /// that pin revisions answer it themselves. A refusal by market or account is a refusal of the operation, hence forbidden.
+    /// The class seed 002 puts the failure in. [`FailureClass::ToolRevisionConflict`] has no code here: doors that pin revisions
+    /// answer it themselves. A refusal by market or account is a refusal of the operation, hence forbidden.
     pub const fn class(self) -> FailureClass {
         match self {
-            Self::UnknownTool | Self::ToolUnavailableInPhase => FailureClass::UnsupportedCapability,
+            Self::UnknownTool | Self::ToolUnavailableInPhase | Self::UnsupportedAdjustment => FailureClass::UnsupportedCapability,
             Self::DuplicateCall | Self::IdempotencyConflict => FailureClass::IdempotencyConflict,
             Self::DailyToolBudgetExhausted | Self::DailyMemoryLimitReached | Self::SandboxDailyLimitReached => {
                 FailureClass::BudgetExhausted
             }
-            Self::DataUnavailable | Self::SecurityDataUnavailable => FailureClass::InsufficientEvidence,
+            Self::DataUnavailable | Self::SecurityDataUnavailable | Self::InsufficientEvidence => {
+                FailureClass::InsufficientEvidence
+            }
             _ => match self.family() {
                 ErrorFamily::Arguments => FailureClass::InvalidInput,
                 ErrorFamily::Refused => FailureClass::Forbidden,

@@ -13,6 +13,7 @@
 //! | [`failure`] | [`ToolFailure`]: what a handler returns when it cannot answer |
 //! | [`outcome`] | [`Outcome`] and its renderer, the v5 [`Envelope`] |
 //! | [`render`] | the envelopes of the other seeds, as renderers of [`Outcome`] |
+//! | [`algebra`] | the typed result of the doors: value, evidence, coverage, warnings and cursor apart, with its checks |
 //! | [`budget`] | the size budget: paging, cursors, compaction, notice |
 //! | [`json`] | the JSON text style of v5 |
 //! | [`document`] | checking a document, such as a card, against its schema with the same words as arguments |
@@ -110,6 +111,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod algebra;
 pub mod arguments;
 pub mod audit;
 pub mod budget;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use traderharness_contract::algebra::InvocationId;
 use traderharness_contract::budget::OldestFirst;
 use traderharness_contract::render::{Invocation, TEXT_LIMIT, Timing, status_object, tool_call_result, tool_result};
 use traderharness_contract::{Change, Envelope, ErrorCode, Note, Outcome, ToolFailure, parse_arguments};
@@ -47,13 +48,12 @@ fn each_outcome_has_one_rendering_per_envelope() {
     let timing = Timing { timestamp: 1.5, execution_time: 0.25 };
     let sent = json!({"stock_code": "SHM-000360", "quantity": 900});
     let example = json!({"stock_code": "SHM-000360", "quantity": 100});
+    let id = InvocationId::parse("inv_1").unwrap();
     let invocation = Invocation {
-        id: "inv_1",
-        tool: "place_order",
         source_refs: &["daily"],
         example: Some(&example),
         received: Some(&sent),
-        ..Invocation::default()
+        ..Invocation::new(&id, "place_order", "D+0 10:30")
     };
     let mut all = Map::new();
     for (name, outcome) in every_outcome() {
