@@ -1,0 +1,466 @@
+//! One function per route. Each reads its request, asks the house on a thread that may block, and writes what came back; a route decides
+//! nothing that a call may do.
+
+use super::answer::{self, Answer};
+use super::body::{self, Need};
+use super::{Door, Seen, document};
+use crate::{Caller, Invocation, Refusal, SessionRequest, Watch};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, MatchedPath, Path, Request, State};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use traderharness_contract::Document;
+
+/// Header of the key under which a request is done once.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Records of a trajectory that one request gets at most.
+pub(super) const RECORDS: usize = 500;
+
+/// Records where a request says no number.
+const SOME_RECORDS: usize = 100;
+
+/// Place of the MCP door.
+const MCP: &str = "/mcp";
+
+/// Body of `POST /v1/tool-invocations`.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InvocationBody {
+    /// Agent revision that calls; the session's when left out.
+    agent_revision_id: Option<String>,
+    /// Session; the only open one of the caller when left out.
+    session_id: Option<String>,
+    /// Capability (`market.get_kline`) or plain tool name (`get_kline`).
+    tool: String,
+    /// Arguments of the tool.
+    input: Value,
+    /// True: answer with an accepted job at once, whatever the tool.
+    #[serde(default)]
+    job: bool,
+}
+
+/// Body of `POST /v1/sessions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionBody {
+    /// Profile of the server's configuration; the caller's own when left out.
+    profile: Option<String>,
+    /// Agent revision of calls that name none; the caller's default when left out.
+    agent_revision_id: Option<String>,
+}
+
+/// Body of a request that says nothing more than its path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyBody {}
+
+pub(super) fn router(door: &Door, mounted: Option<Router>) -> Router {
+    let routes = Router::new()
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .route("/v1/openapi.json", get(openapi))
+        .route("/v1/tools", get(tools))
+        .route("/v1/tools/{name}", get(tool))
+        .route("/v1/tool-invocations", post(invoke))
+        .route("/v1/sessions", get(sessions).post(create_session))
+        .route("/v1/sessions/{id}", get(session))
+        .route("/v1/sessions/{id}/step", post(step))
+        .route("/v1/sessions/{id}/close", post(close))
+        .route("/v1/sessions/{id}/brief", get(brief))
+        .route("/v1/sessions/{id}/account", get(account))
+        .route("/v1/sessions/{id}/tools", get(offered))
+        .route("/v1/sessions/{id}/records", get(records))
+        .route("/v1/jobs/{id}", get(job).delete(cancel_job))
+        .route("/v1/research-registry", get(registry));
+    let routes = match mounted {
+        Some(mounted) => routes.nest(MCP, mounted.with_state(())),
+        None => routes,
+    };
+    routes
+        .fallback(async || answer::refused(&answer::protocol(StatusCode::NOT_FOUND, "There is nothing at this path.")))
+        .layer(from_fn_with_state(door.clone(), pass))
+        .with_state(door.clone())
+}
+
+/// What every request passes and every answer gets.
+async fn pass(State(door): State<Door>, mut request: Request, next: Next) -> Response<Body> {
+    let begun = Instant::now();
+    let inner = &door.0;
+    let method = named(request.method());
+    let route = request.extensions().get::<MatchedPath>().map_or("unknown", MatchedPath::as_str).to_owned();
+    let name: Name = Arc::default();
+    request.extensions_mut().insert(Arc::clone(&name));
+    let (head, body) = request.into_parts();
+    let mut response = match inner.guard.check(&head) {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(refusal) => answer::refused(&refusal),
+    };
+    if !route.starts_with(MCP) {
+        response = in_our_words(response);
+    }
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let took = begun.elapsed();
+    let status = response.status().as_u16();
+    inner.figures.count(&route, method, status, took);
+    if let Some(log) = &inner.log {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        log(&Seen { method, route, status, micros, caller: name.get().cloned() });
+    }
+    response
+}
+
+/// Where the caller's id goes once it is known.
+type Name = Arc<OnceLock<String>>;
+
+/// A method as a label; what is no method of HTTP is `OTHER`.
+fn named(method: &Method) -> &'static str {
+    let known = [
+        (Method::GET, "GET"),
+        (Method::POST, "POST"),
+        (Method::DELETE, "DELETE"),
+        (Method::HEAD, "HEAD"),
+        (Method::PUT, "PUT"),
+        (Method::PATCH, "PATCH"),
+        (Method::OPTIONS, "OPTIONS"),
+        (Method::TRACE, "TRACE"),
+        (Method::CONNECT, "CONNECT"),
+    ];
+    known.iter().find(|(one, _)| one == method).map_or("OTHER", |(_, name)| name)
+}
+
+/// Failures that the router has no words for (a wrong method, a path that is no UTF-8) get an error record, and keep their headers.
+fn in_our_words(response: Response<Body>) -> Response<Body> {
+    let status = response.status();
+    let ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if ours || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let message = match status {
+        StatusCode::METHOD_NOT_ALLOWED => "This path does not take this method; the Allow header names those it takes.",
+        StatusCode::NOT_FOUND => "There is nothing at this path.",
+        _ => "The request cannot be read.",
+    };
+    let (mut head, body) = answer::refused(&answer::protocol(status, message)).into_parts();
+    for (name, value) in response.headers() {
+        if name != CONTENT_TYPE && name != axum::http::header::CONTENT_LENGTH {
+            head.headers.insert(name.clone(), value.clone());
+        }
+    }
+    Response::from_parts(head, body)
+}
+
+/// A refusal on its way out.
+struct Refused(Refusal);
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response<Body> {
+        answer::refused(&self.0)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response<Body> {
+        Self::into_response(self)
+    }
+}
+
+type Done = Result<Answer, Refused>;
+
+/// Who calls. Asked first, before a byte of a body is read.
+struct Authed(Arc<Caller>);
+
+impl FromRequestParts<Door> for Authed {
+    type Rejection = Refused;
+
+    async fn from_request_parts(head: &mut Parts, door: &Door) -> Result<Self, Refused> {
+        let caller = door.0.house.authenticate(bearer(&head.headers))?;
+        if let Some(name) = head.extensions.get::<Name>() {
+            let _ = name.set(caller.id.clone());
+        }
+        Ok(Self(caller))
+    }
+}
+
+/// The token of the only Authorization header.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start_matches(' '))
+}
+
+/// The key of a request that has to have one.
+fn key(headers: &HeaderMap) -> Result<String, Refusal> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let refused = |message| answer::protocol(StatusCode::BAD_REQUEST, message).with("header", "Idempotency-Key");
+    match (values.next(), values.next()) {
+        (None, _) => Err(refused("Send an Idempotency-Key header: a new key for a new request, the same key for a repetition.")),
+        (Some(_), Some(_)) => Err(refused("Send exactly one Idempotency-Key header.")),
+        (Some(value), None) => match value.to_str() {
+            Ok(key) if !key.is_empty() => Ok(key.to_owned()),
+            _ => Err(refused("An Idempotency-Key is printable ASCII and not empty.")),
+        },
+    }
+}
+
+/// A body of a known shape, or every fault of it.
+fn shaped<T: DeserializeOwned + JsonSchema>(
+    body: Map<String, Value>,
+    schema: &'static OnceLock<Option<Document>>,
+) -> Result<T, Refusal> {
+    let body = Value::Object(body);
+    let document = schema.get_or_init(|| Document::of::<T>("body").ok());
+    let issues = document.as_ref().map(|document| document.issues(&body)).unwrap_or_default();
+    if !issues.is_empty() {
+        return Err(answer::faults(&issues));
+    }
+    serde_json::from_value(body).map_err(|fault| answer::invalid(format!("The body has the wrong shape: {fault}."), ""))
+}
+
+impl Door {
+    /// Asks the house for something that is shown as JSON.
+    async fn ask<T: serde::Serialize + 'static>(
+        &self,
+        work: impl FnOnce(&crate::House) -> Result<T, Refusal> + Send + 'static,
+    ) -> Done {
+        let door = self.clone();
+        let answered = self.0.gate.run(move || Answer::json(StatusCode::OK, &work(&door.0.house)?));
+        Ok(answered.await?)
+    }
+
+    /// The object in a body.
+    async fn object(&self, headers: &HeaderMap, body: Body, need: Need) -> Result<Map<String, Value>, Refusal> {
+        body::object(headers, body, need, &self.0.settings.limits).await
+    }
+}
+
+async fn health() -> Answer {
+    Answer::text("application/json", br#"{"status":"ok"}"#.to_vec())
+}
+
+async fn metrics(State(door): State<Door>, Authed(_): Authed) -> Done {
+    let asked = door.clone();
+    let answered = door.0.gate.run(move || {
+        let inner = &asked.0;
+        // This request holds a place, too.
+        let text = inner.figures.text(&inner.house.metrics(), inner.gate.working().saturating_sub(1));
+        Ok(Answer::text("text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
+    });
+    Ok(answered.await?)
+}
+
+async fn openapi(State(door): State<Door>, Authed(caller): Authed) -> Done {
+    door.ask(move |house| Ok(document::document(&house.capabilities(&caller)))).await
+}
+
+async fn tools(State(door): State<Door>, Authed(caller): Authed) -> Done {
+    door.ask(move |house| Ok(json!({ "tools": house.capabilities(&caller) }))).await
+}
+
+async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path<String>) -> Done {
+    door.ask(move |house| {
+        let served = house.capabilities(&caller).into_iter();
+        let found = served.cloned().find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
+        found.ok_or_else(|| answer::protocol(StatusCode::NOT_FOUND, "No tool of this name is served to this caller."))
+    })
+    .await
+}
+
+async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: HeaderMap, body: Body) -> Done {
+    static SCHEMA: OnceLock<Option<Document>> = OnceLock::new();
+    let key = key(&headers)?;
+    let body: InvocationBody = shaped(door.object(&headers, body, Need::Object).await?, &SCHEMA)?;
+    let asked = door.clone();
+    let invocation = Invocation {
+        agent_revision_id: body.agent_revision_id,
+        session_id: body.session_id,
+        tool: body.tool,
+        input: body.input,
+        job: body.job,
+    };
+    // Nobody can stop the call but the house: a client that leaves finds the result under its key.
+    let work = move || Answer::reply(&asked.0.house.invoke(&caller, &invocation, &key, &Watch::default())?, None);
+    Ok(door.0.gate.run(work).await?)
+}
+
+async fn sessions(State(door): State<Door>, Authed(caller): Authed) -> Done {
+    door.ask(move |house| Ok(json!({ "sessions": house.sessions(&caller) }))).await
+}
+
+async fn create_session(State(door): State<Door>, Authed(caller): Authed, headers: HeaderMap, body: Body) -> Done {
+    static SCHEMA: OnceLock<Option<Document>> = OnceLock::new();
+    let key = key(&headers)?;
+    let body: SessionBody = shaped(door.object(&headers, body, Need::Optional).await?, &SCHEMA)?;
+    let asked = door.clone();
+    let work = move || {
+        let request = SessionRequest { profile: body.profile, agent_revision_id: body.agent_revision_id };
+        let reply = asked.0.house.create_session(&caller, &request, &key)?;
+        let place = reply.body["session_id"].as_str().map(|id| format!("/v1/sessions/{id}"));
+        Answer::reply(&reply, place)
+    };
+    Ok(door.0.gate.run(work).await?)
+}
+
+async fn session(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| house.session(&caller, &id)).await
+}
+
+async fn step(
+    State(door): State<Door>,
+    Authed(caller): Authed,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Done {
+    let key = bare(&door, &headers, body).await?;
+    let asked = door.clone();
+    Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.step(&caller, &id, &key)?, None)).await?)
+}
+
+async fn close(
+    State(door): State<Door>,
+    Authed(caller): Authed,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Done {
+    let key = bare(&door, &headers, body).await?;
+    let asked = door.clone();
+    Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.close_session(&caller, &id, &key)?, None)).await?)
+}
+
+/// The key of a request that says nothing in its body.
+async fn bare(door: &Door, headers: &HeaderMap, body: Body) -> Result<String, Refusal> {
+    static SCHEMA: OnceLock<Option<Document>> = OnceLock::new();
+    let key = key(headers)?;
+    let EmptyBody {} = shaped(door.object(headers, body, Need::Optional).await?, &SCHEMA)?;
+    Ok(key)
+}
+
+async fn brief(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| Ok(json!({ "texts": house.brief(&caller, &id)? }))).await
+}
+
+async fn account(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| house.account(&caller, &id)).await
+}
+
+async fn offered(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| {
+        let offered = house.offered(&caller, &id)?;
+        let tools = offered.iter().map(|tool| {
+            json!({
+                "name": tool.capability.name,
+                "tool": tool.capability.tool,
+                "revision": tool.capability.revision,
+                "effect": tool.capability.effect,
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+                "outputSchema": tool.capability.output_schema,
+            })
+        });
+        Ok(json!({ "tools": tools.collect::<Vec<Value>>() }))
+    })
+    .await
+}
+
+async fn records(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, uri: Uri) -> Done {
+    let (from, limit) = page(uri.query().unwrap_or(""))?;
+    door.ask(move |house| {
+        let records = house.records(&caller, &id, from, limit)?;
+        let next = (records.len() == limit).then(|| from.saturating_add(limit as u64));
+        Ok(json!({ "from": from, "records": records, "next": next }))
+    })
+    .await
+}
+
+/// Reads `from` and `limit`.
+fn page(query: &str) -> Result<(u64, usize), Refusal> {
+    let (mut from, mut limit) = (None, None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse::<u64>().ok()).flatten();
+        let place = match name {
+            "from" => &mut from,
+            "limit" => &mut limit,
+            _ => return Err(answer::invalid("Only the parameters from and limit are known here.", "")),
+        };
+        let fits = number.filter(|number| name == "from" || (1..=RECORDS as u64).contains(number));
+        let (None, Some(number)) = (*place, fits) else {
+            let message = format!("from is a whole number, limit is 1 to {RECORDS}, and each comes once.");
+            return Err(answer::invalid(message, &format!("/{name}")));
+        };
+        *place = Some(number);
+    }
+    Ok((from.unwrap_or(0), limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(SOME_RECORDS)))
+}
+
+async fn job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| Ok(house.job(&caller, &id)?.body)).await
+}
+
+async fn cancel_job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
+    door.ask(move |house| Ok(house.cancel_job(&caller, &id)?.body)).await
+}
+
+async fn registry(State(door): State<Door>, Authed(_): Authed) -> Done {
+    door.ask(|house| Ok(house.research_registry().clone())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_page(query: &str, expected: Option<(u64, usize)>) {
+        assert_eq!(page(query).ok(), expected, "{query}");
+    }
+
+    #[test]
+    fn pages_are_read_strictly() {
+        check_page("", Some((0, 100)));
+        check_page("from=7", Some((7, 100)));
+        check_page("limit=500&from=18446744073709551615", Some((u64::MAX, 500)));
+        for bad in ["from=", "from=-1", "from=+1", "limit=0", "limit=501", "from=1&from=2", "to=3", "from=18446744073709551616", "from=%31"] {
+            check_page(bad, None);
+        }
+    }
+
+    fn check_bearer(values: &[&str], expected: Option<&str>) {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, value.parse().unwrap());
+        }
+        assert_eq!(bearer(&headers), expected, "{values:?}");
+    }
+
+    #[test]
+    fn one_bearer_token_is_read() {
+        check_bearer(&["Bearer abc"], Some("abc"));
+        check_bearer(&["bearer  abc"], Some("abc"));
+        check_bearer(&["Basic abc"], None);
+        check_bearer(&["Bearer"], None);
+        check_bearer(&["Bearer a", "Bearer a"], None);
+        check_bearer(&[], None);
+    }
+}

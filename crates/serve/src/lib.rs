@@ -1,0 +1,29 @@
+//! Doors: hosted trading sessions that other processes reach over HTTP and MCP.
+//!
+//! Everything the doors share is one [`House`]: who calls, what they may call, in which order that is checked, what a call costs, and
+//! what is kept so that an acknowledged effect happens exactly once, also when the process is killed. A tool call itself goes through
+//! [`traderharness_harness::Session::call_as`]; this crate has no second path to a tool, knows no rule of the market, and gives nobody
+//! a real date or code of a masked session.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`house`] | [`House`]: the functions every door calls |
+//! | [`config`] | the server's configuration file, strict |
+//! | [`caller`] | tokens and [`Caller`] |
+//! | [`manifest`] | [`Capability`]: what can be called, under which revision, with which rights |
+//! | [`refusal`] | [`Refusal`]: why something was not done |
+//! | [`reply`] | what a caller gets |
+
+pub mod caller;
+pub mod config;
+pub mod house;
+pub mod manifest;
+pub mod refusal;
+pub mod reply;
+
+pub use caller::Caller;
+pub use config::ServerConfig;
+pub use house::{House, HouseConfig, HouseError};
+pub use manifest::Capability;
+pub use refusal::Refusal;
+pub use reply::{BriefText, Completed, Invocation, Metrics, OfferedTool, Reply, ReplyKind, SessionRequest, SessionState, Watch};

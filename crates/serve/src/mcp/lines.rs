@@ -1,0 +1,251 @@
+//! Messages as lines over a pair of streams: one JSON-RPC message a line, nothing else in either direction.
+//!
+//! A line that is no message is answered where an answer can be told apart, and never ends the connection. Memory is bounded whatever
+//! the other side does: a line is dropped beyond its limit, and no further request is read while too many wait for their answer or the
+//! other side does not read.
+
+use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::{Notify, mpsc};
+
+/// Bytes of one message.
+pub(super) const LONGEST_LINE: usize = 4 << 20;
+/// Requests that may wait for their answer at once.
+const MOST_OPEN: usize = 64;
+/// Lines that wait for the other side to read.
+const MOST_WAITING: usize = 64;
+
+/// Requests that were handed on and have no answer yet.
+#[derive(Debug, Default)]
+struct Open {
+    ids: Mutex<BTreeSet<String>>,
+    room: Notify,
+}
+
+impl Open {
+    fn add(&self, id: &RequestId) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(key(id));
+    }
+
+    fn remove(&self, id: &RequestId) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(id));
+        self.room.notify_one();
+    }
+
+    fn full(&self) -> bool {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_OPEN
+    }
+}
+
+/// 1 and "1" are two ids.
+fn key(id: &RequestId) -> String {
+    id.clone().into_json_value().to_string()
+}
+
+/// What reading a line came to.
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// The lines of one client.
+pub(super) struct Lines<R> {
+    read: BufReader<R>,
+    /// A line as far as it has come. A read that is given up half-way goes on here.
+    line: Vec<u8>,
+    /// The rest of a line that was too long is passed over.
+    passing: bool,
+    /// Whether a request came already. What comes before has nobody to be for.
+    begun: bool,
+    /// An answer to a line that was no message, until there is room for it.
+    answer: Option<Box<ServerJsonRpcMessage>>,
+    open: Arc<Open>,
+    out: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    /// Lines over the two streams. The writing side has a task of its own, so that a half-written line is never given up.
+    pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(read: R, mut write: W) -> (Self, tokio::task::JoinHandle<()>) {
+        let (out, mut waiting) = mpsc::channel::<Vec<u8>>(MOST_WAITING);
+        let writer = tokio::spawn(async move {
+            while let Some(line) = waiting.recv().await {
+                if write.write_all(&line).await.is_err() || write.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        let lines = Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            passing: false,
+            begun: false,
+            answer: None,
+            open: Arc::default(),
+            out: Some(out),
+        };
+        (lines, writer)
+    }
+
+    /// The next line in `self.line`. Nothing is lost when the future is dropped.
+    async fn next(&mut self) -> Line {
+        loop {
+            let Ok(available) = self.read.fill_buf().await else { return Line::End };
+            if available.is_empty() {
+                return Line::End;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let count = end.map_or(available.len(), |at| at + 1);
+            let long = !self.passing && self.line.len() + count > LONGEST_LINE;
+            if long {
+                self.line = Vec::new();
+            } else if !self.passing {
+                self.line.extend_from_slice(&available[..count]);
+            }
+            self.read.consume(count);
+            let passed = self.passing && end.is_some();
+            self.passing = (self.passing || long) && end.is_none();
+            if long {
+                return Line::TooLong;
+            }
+            if end.is_some() && !passed {
+                return Line::Whole;
+            }
+        }
+    }
+
+    /// What a line says, or what to answer; `None` when it is to be passed over.
+    fn read(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ServerJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let Ok(value) = serde_json::from_slice::<Value>(line) else {
+            let fault = ErrorData::parse_error("The line is not one JSON value.", None);
+            return Err(ServerJsonRpcMessage::error(fault, None));
+        };
+        if value.is_array() {
+            let fault = ErrorData::invalid_request("Batches are not part of the protocol: send one message a line.", None);
+            return Err(ServerJsonRpcMessage::error(fault, None));
+        }
+        let id = value.get("id").and_then(request_id);
+        let notice = value.get("method").is_some() && value.get("id").is_none();
+        match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
+            Ok(JsonRpcMessage::Notification(notice)) if !self.begun => {
+                drop(notice);
+                Ok(None)
+            }
+            Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) if !self.begun => Ok(None),
+            Ok(message) => {
+                self.note(&message);
+                Ok(Some(message))
+            }
+            // Nobody waits for an answer to a notification.
+            Err(_) if notice => Ok(None),
+            Err(_) => {
+                let fault = ErrorData::invalid_request("The message is not a JSON-RPC 2.0 request of the protocol.", None);
+                Err(ServerJsonRpcMessage::error(fault, id))
+            }
+        }
+    }
+
+    fn note(&mut self, message: &RxJsonRpcMessage<RoleServer>) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.begun = true;
+                self.open.add(&request.id);
+            }
+            // A cancelled request gets no answer.
+            JsonRpcMessage::Notification(notice) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notice.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.open.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An id as it can be repeated in an answer.
+fn request_id(value: &Value) -> Option<RequestId> {
+    match value {
+        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        _ => None,
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
+    type Error = Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let out = self.out.clone();
+        let open = Arc::clone(&self.open);
+        let answered = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        async move {
+            let sent = match (serde_json::to_vec(&item), out) {
+                (Ok(mut line), Some(out)) => {
+                    line.push(b'\n');
+                    out.send(line).await.map_err(|_| Error::from(ErrorKind::BrokenPipe))
+                }
+                (Err(fault), _) => Err(fault.into()),
+                (_, None) => Err(ErrorKind::NotConnected.into()),
+            };
+            if let Some(id) = answered {
+                open.remove(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if self.answer.is_some() {
+                let place = self.out.as_ref()?.reserve().await.ok()?;
+                if let Some(Ok(mut line)) = self.answer.take().map(|answer| serde_json::to_vec(&*answer)) {
+                    line.push(b'\n');
+                    place.send(line);
+                }
+            }
+            while self.open.full() {
+                let out = self.out.as_ref()?;
+                tokio::select! {
+                    () = self.open.room.notified() => {}
+                    () = out.closed() => return None,
+                }
+            }
+            match self.next().await {
+                Line::End => return None,
+                Line::TooLong => {
+                    let words = format!("A message has at most {LONGEST_LINE} bytes.");
+                    self.answer = Some(Box::new(ServerJsonRpcMessage::error(ErrorData::invalid_request(words, None), None)));
+                }
+                Line::Whole => match self.read() {
+                    Ok(Some(message)) => return Some(message),
+                    Ok(None) => {}
+                    Err(answer) => self.answer = Some(Box::new(answer)),
+                },
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.out = None;
+        Ok(())
+    }
+}
