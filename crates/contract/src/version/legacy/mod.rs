@@ -1,19 +1,28 @@
 //! What v1-v4 do otherwise than v5, as pure functions. Each asks the flags, never the version's name.
 //!
-//! This module must never run a tool and never decide that arguments are valid. The order of a call is
-//! [`arguments`], [`coerce`] (both without `StrictArguments`), the checks and the handler; then [`payload`], masking, [`render`],
-//! [`model_text`].
+//! The order of a call: [`arguments`], then [`coerce`] (both without `StrictArguments`), the checks, unmasking and the handler; then
+//! masking, and only behind the mask [`payload`] and [`echo`]: they take fields out of the places where the mask looks for them. Last
+//! [`render`] and [`model_text`].
+//!
+//! This module must never run a tool, never decide that arguments are valid, and never panic on any JSON.
+
+mod coerce;
+mod payload;
+mod text;
+
+pub use coerce::coerce;
+pub use payload::{RunDay, arguments, echo, payload};
+pub use text::{READ_LIMIT, TRUNCATED, model_text, text};
 
 use super::{Behaviour, Behaviours};
-use crate::Outcome;
-use serde_json::{Map, Value};
+use crate::{Envelope, Outcome, ToolFailure};
+use serde_json::{Map, Value, json};
 
-/// Where in a run a call is made; what `expires_day_index` counts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunDay {
-    /// Trading days since the run's first one, which is 0; `created_day_index` counts the same way.
-    pub index: u32,
-}
+/// Tools whose failures are order errors: with `OrderErrorCodes` they carry `error_code`.
+const ORDER_TOOLS: [&str; 2] = ["place_order", "manage_conditional_order"];
+
+/// Tools whose failures carry no correction under `EarlyPayloads`.
+const MEMORY_TOOLS: [&str; 3] = ["remember", "search_memory", "get_memory"];
 
 /// What a rendering needs beside the outcome.
 #[derive(Debug, Clone, Copy)]
@@ -28,31 +37,71 @@ pub struct Call<'a> {
     pub received: &'a Value,
 }
 
-/// Brings the arguments of an earlier version into the words of today's handlers (`EarlyPayloads`); nothing without the flag.
-pub fn arguments(tool: &str, raw: Value, flags: &Behaviours, day: RunDay) -> Value {
-    let _ = (tool, flags, day);
-    raw
-}
-
-/// Brings values into the types and bounds of `schema`, today's input schema of the tool. Total; what cannot be coerced stays.
-pub fn coerce(schema: &Value, raw: &Value) -> Value {
-    let _ = schema;
-    raw.clone()
-}
-
-/// Changes a success payload to what earlier versions gave (`EarlyPayloads`); nothing without the flag.
-pub fn payload(tool: &str, payload: &mut Map<String, Value>, flags: &Behaviours, day: RunDay) {
-    let _ = (tool, payload, flags, day);
-}
-
 /// The result object of a call.
+///
+/// | outcome | without flags | with |
+/// |---|---|---|
+/// | answered | the bare payload | `SuccessField`: `success: true` first |
+/// | failed, blocked | read tools `{error}`; tools that change something `{success: false, error}` | `OrderErrorCodes`: `error_code` after `error` for `place_order` and `manage_conditional_order`; `FailureEnvelope`: the envelope of v5 |
+/// | job | `{job_id, state, status_url}` | `SuccessField`: `success: true` first |
+/// | skipped | `{skipped: true, reason}` | `SuccessField`: `success: true` first |
+/// | abort | as a failure, with `aborted: true` behind it | `FailureEnvelope`: as in v5 |
+///
+/// Whether a call succeeded is told by the outcome: not every one of these shapes has `success`.
 pub fn render(outcome: &Outcome, call: &Call<'_>, flags: &Behaviours) -> Value {
-    let _ = flags.has(Behaviour::SuccessField);
-    crate::Envelope::render(outcome, call.tool, call.example, call.received).0
+    let success = |map: Map<String, Value>| {
+        let mut out = Map::with_capacity(map.len() + 1);
+        if flags.has(Behaviour::SuccessField) {
+            out.insert("success".into(), true.into());
+            out.extend(map.into_iter().filter(|(name, _)| name != "success"));
+        } else {
+            out = map;
+        }
+        Value::Object(out)
+    };
+    match outcome {
+        Outcome::Complete(payload) | Outcome::Partial(payload) => success(payload.clone()),
+        Outcome::Job { job_id, status_url } => success(Map::from_iter([
+            ("job_id".to_owned(), job_id.as_str().into()),
+            ("state".to_owned(), "accepted".into()),
+            ("status_url".to_owned(), status_url.as_str().into()),
+        ])),
+        Outcome::Skipped { reason } => {
+            success(Map::from_iter([("skipped".to_owned(), true.into()), ("reason".to_owned(), reason.as_str().into())]))
+        }
+        Outcome::Failed(_) | Outcome::Blocked(_) | Outcome::Abort { .. } if flags.has(Behaviour::FailureEnvelope) => {
+            let mut value = Envelope::render(outcome, call.tool, call.example, call.received).0;
+            if flags.has(Behaviour::EarlyPayloads)
+                && MEMORY_TOOLS.contains(&call.tool)
+                && let Some(map) = value.as_object_mut()
+            {
+                map.shift_remove("correction");
+            }
+            value
+        }
+        Outcome::Failed(failure) | Outcome::Blocked(failure) => {
+            let mut map = failed(&failure.message, call);
+            code(&mut map, failure, call, flags);
+            Value::Object(map)
+        }
+        Outcome::Abort { reason } => {
+            let mut map = failed(reason, call);
+            map.insert("aborted".into(), true.into());
+            Value::Object(map)
+        }
+    }
 }
 
-/// The text that the model reads, and whether something was cut.
-pub fn model_text(value: &Value, read_only: bool, flags: &Behaviours) -> (String, bool) {
-    let _ = (read_only, flags);
-    (crate::json::text(value), false)
+fn failed(message: &str, call: &Call<'_>) -> Map<String, Value> {
+    let map = if call.read_only { json!({"error": message}) } else { json!({"success": false, "error": message}) };
+    match map {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn code(map: &mut Map<String, Value>, failure: &ToolFailure, call: &Call<'_>, flags: &Behaviours) {
+    if flags.has(Behaviour::OrderErrorCodes) && ORDER_TOOLS.contains(&call.tool) {
+        map.insert("error_code".into(), failure.code.as_str().into());
+    }
 }
