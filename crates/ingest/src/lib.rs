@@ -29,6 +29,7 @@ mod load;
 mod metadata;
 mod pack;
 mod report;
+pub mod rows;
 mod source;
 mod table_out;
 mod tables;

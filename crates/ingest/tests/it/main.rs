@@ -13,6 +13,7 @@ mod generated;
 mod order;
 mod real;
 mod refused;
+mod rows;
 mod sheet;
 
 use std::path::PathBuf;
