@@ -12,6 +12,7 @@
 //! | `page` | lists in pages, cursors |
 //! | `sectors` | finding a sector, means and breadth of stocks |
 //! | `state` | what a session keeps between calls of one clock or day |
+//! | [`research`] | capabilities of the doors beside the catalog: `market.bars`, `technical.compute` |
 //! | [`tables`] | whole tables for code that an agent runs |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -23,6 +24,7 @@ mod market;
 mod narrative;
 mod number;
 mod page;
+pub mod research;
 mod screening;
 mod sectors;
 mod state;

@@ -2,11 +2,14 @@
 //!
 //! This module must never build a tool or a text from what v5 says: a pack is the whole of it.
 
-use super::{Behaviours, Section, Version};
-use serde::{Deserialize, Serialize};
+use super::{Behaviour, Behaviours, Section, TOOL_NAMES, UnknownBehaviour, Version};
+use crate::json::pointer_segment;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::LazyLock;
 
 /// Bytes a pack may have.
@@ -39,8 +42,7 @@ impl PackTool {
 }
 
 /// A contract version as data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pack {
     /// `v1` to `v4`, or any name of foreign wording (1 to 40 of `a-z 0-9 . _ -`).
     pub version: String,
@@ -55,7 +57,7 @@ pub struct Pack {
     digest: String,
 }
 
-/// A pack that cannot be used.
+/// A pack that cannot be used. `path` is a JSON pointer into it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
@@ -65,9 +67,99 @@ pub enum PackError {
         /// Its length.
         bytes: usize,
     },
-    /// Not JSON, or not of this shape; the text names field, line and column.
+    /// Not JSON, a field that is missing, unknown or given twice, or a value of another type; the text names it with line and column.
     #[error("the pack cannot be read: {0}")]
     Shape(String),
+    /// The name of the version cannot stand in a recording.
+    #[error("{path}: `{found}` is no name of a version: 1 to 40 of a-z, 0-9, `.`, `_` and `-`")]
+    Version {
+        /// Where.
+        path: String,
+        /// What was found, shortened.
+        found: String,
+    },
+    /// The name of a version of ours on words that are not its.
+    #[error("{path}: `{found}` is a version of traderharness itself; wording from elsewhere needs a name of its own")]
+    TakenVersion {
+        /// Where.
+        path: String,
+        /// The name.
+        found: String,
+    },
+    /// A flag that this program does not know.
+    #[error("/flags: {0}")]
+    Flag(#[from] UnknownBehaviour),
+    /// A flag is given twice.
+    #[error("{path}: flag {number} is given twice")]
+    RepeatedFlag {
+        /// Where.
+        path: String,
+        /// The flag.
+        number: u32,
+    },
+    /// A tool that the contract does not have.
+    #[error("{path}: there is no tool `{name}`")]
+    UnknownTool {
+        /// Where.
+        path: String,
+        /// The name, shortened.
+        name: String,
+    },
+    /// A tool is given twice.
+    #[error("{path}: tool `{name}` is given twice")]
+    RepeatedTool {
+        /// Where.
+        path: String,
+        /// The name.
+        name: String,
+    },
+    /// A tool that the flags ask for is not there.
+    #[error("/tools: `{name}` is missing")]
+    MissingTool {
+        /// The name.
+        name: &'static str,
+    },
+    /// A tool that no request can offer, because a flag is not set.
+    #[error("{path}: `{name}` needs behaviour flag {} ({})", flag.number(), flag.describes())]
+    ToolWithoutFlag {
+        /// Where.
+        path: String,
+        /// The name.
+        name: String,
+        /// The flag.
+        flag: Behaviour,
+    },
+    /// A tool's parameters are no object schema.
+    #[error("{path}: parameters are a JSON Schema object of type `object`")]
+    Parameters {
+        /// Where.
+        path: String,
+    },
+    /// A text that the contract does not have.
+    #[error("{path}: there is no section of this name")]
+    UnknownSection {
+        /// Where.
+        path: String,
+    },
+    /// A text that the flags ask for is not there; an empty one means that nothing is said.
+    #[error("/prompt: section `{name}` is missing; an empty text says nothing there")]
+    MissingSection {
+        /// The name.
+        name: &'static str,
+    },
+    /// A placeholder that the section does not fill.
+    #[error("{path}: `{{{name}}}` is not filled in here; there {}", match accepted.len() {
+        0 => "are no placeholders".to_owned(),
+        _ => format!("is {}", accepted.iter().map(|name| format!("`{{{name}}}`")).collect::<Vec<_>>().join(", ")),
+    })]
+    UnknownPlaceholder {
+        /// Where.
+        path: String,
+        /// The placeholder, shortened.
+        name: String,
+        /// Those that are.
+        accepted: &'static [&'static str],
+    },
 }
 
 static BUILTIN: LazyLock<[Option<Pack>; 4]> = LazyLock::new(|| {
@@ -77,7 +169,7 @@ static BUILTIN: LazyLock<[Option<Pack>; 4]> = LazyLock::new(|| {
         include_str!("../../packs/v3.json"),
         include_str!("../../packs/v4.json"),
     ]
-    .map(|text| Pack::read(text).ok())
+    .map(|text| Pack::parse(text).ok())
 });
 
 impl Pack {
@@ -93,22 +185,49 @@ impl Pack {
         BUILTIN[index].as_ref()
     }
 
-    /// Reads a pack.
+    /// Reads a pack from elsewhere: wording for recordings that somebody else made.
     ///
     /// # Errors
     /// [`PackError`]: nothing of a pack that is not whole is used.
     pub fn read(text: &str) -> Result<Self, PackError> {
+        let pack = Self::parse(text)?;
+        // A recording says which version it was made under. A name of ours on other words would make two of them look alike.
+        let taken = pack.version.parse::<Version>().is_ok_and(|version| Self::builtin(version).is_none_or(|ours| *ours != pack));
+        if taken {
+            return Err(PackError::TakenVersion { path: "/version".into(), found: pack.version });
+        }
+        Ok(pack)
+    }
+
+    fn parse(text: &str) -> Result<Self, PackError> {
         if text.len() > MAX_BYTES {
             return Err(PackError::TooLong { bytes: text.len() });
         }
-        let mut pack: Self = serde_json::from_str(text).map_err(|fault| PackError::Shape(fault.to_string()))?;
-        pack.digest = Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-            for digit in [byte >> 4, byte & 15] {
-                hex.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+        let raw: Raw = serde_json::from_str(text).map_err(|fault| PackError::Shape(shown(&fault.to_string(), 300)))?;
+        let named = (1..=40).contains(&raw.version.len())
+            && raw.version.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b));
+        if !named {
+            return Err(PackError::Version { path: "/version".into(), found: shown(&raw.version, 60) });
+        }
+        let mut numbers = BTreeSet::new();
+        for (index, number) in raw.flags.into_iter().enumerate() {
+            if !numbers.insert(number) {
+                return Err(PackError::RepeatedFlag { path: format!("/flags/{index}"), number });
             }
-            hex
-        });
-        Ok(pack)
+        }
+        let flags = Behaviours::try_from(numbers).map_err(|UnknownBehaviour(mut unknown)| {
+            unknown.truncate(20);
+            UnknownBehaviour(unknown)
+        })?;
+        check_tools(&raw.tools, &flags)?;
+        check_texts(&raw.prompt, &flags)?;
+        let mut digest = String::with_capacity(64);
+        for byte in Sha256::digest(text.as_bytes()) {
+            for digit in [byte >> 4, byte & 15] {
+                digest.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
+        Ok(Self { version: raw.version, flags, tools: raw.tools, prompt: raw.prompt, digest })
     }
 
     /// SHA-256 of the bytes it was read from, as 64 lower-case hexadecimal digits. Recordings hold it.
@@ -125,7 +244,134 @@ impl Pack {
     /// placeholder without a value stays as it is. Empty when the pack has no such section.
     pub fn text(&self, section: Section, values: &[(&str, &str)]) -> String {
         let Some(text) = self.prompt.get(section.name()) else { return String::new() };
-        let _ = values;
-        text.clone()
+        let mut out = String::with_capacity(text.len() + 64);
+        for part in parts(text) {
+            match part {
+                Part::Words(words) => out.push_str(words),
+                Part::Placeholder { name, whole } => {
+                    out.push_str(values.iter().find(|(given, _)| *given == name).map_or(whole, |(_, value)| value));
+                }
+            }
+        }
+        out
     }
+}
+
+/// A pack as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    version: String,
+    flags: Vec<u32>,
+    tools: Vec<PackTool>,
+    #[serde(deserialize_with = "once")]
+    prompt: BTreeMap<String, String>,
+}
+
+/// A map in which no key is given twice.
+fn once<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Texts;
+    impl<'de> Visitor<'de> for Texts {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((name, text)) = access.next_entry::<String, String>()? {
+                if map.contains_key(&name) {
+                    return Err(serde::de::Error::custom(format_args!("duplicate field `{}`", shown(&name, 60))));
+                }
+                map.insert(name, text);
+            }
+            Ok(map)
+        }
+    }
+    from.deserialize_map(Texts)
+}
+
+fn check_tools(tools: &[PackTool], flags: &Behaviours) -> Result<(), PackError> {
+    let mut seen = BTreeSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        let path = |field: &str| format!("/tools/{index}/{field}");
+        if !TOOL_NAMES.contains(&tool.name.as_str()) {
+            return Err(PackError::UnknownTool { path: path("name"), name: shown(&tool.name, 60) });
+        }
+        if !seen.insert(tool.name.as_str()) {
+            return Err(PackError::RepeatedTool { path: path("name"), name: tool.name.clone() });
+        }
+        if let Some(flag) = needs(&tool.name).filter(|flag| !flags.has(*flag)) {
+            return Err(PackError::ToolWithoutFlag { path: path("name"), name: tool.name.clone(), flag });
+        }
+        if tool.parameters.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(PackError::Parameters { path: path("parameters") });
+        }
+    }
+    let wanted = |name: &&&str| needs(name).is_none_or(|flag| flags.has(flag));
+    match TOOL_NAMES.iter().filter(wanted).find(|name| !seen.contains(**name)) {
+        Some(name) => Err(PackError::MissingTool { name }),
+        None => Ok(()),
+    }
+}
+
+/// The flag without which a tool is not offered.
+fn needs(tool: &str) -> Option<Behaviour> {
+    match tool {
+        "complete_phase" => Some(Behaviour::CompletePhaseTool),
+        "get_narrative_market_overview" | "get_narrative_sector_summary" | "get_narrative_news" | "get_announcement_evidence" => {
+            Some(Behaviour::OptInTools)
+        }
+        _ => None,
+    }
+}
+
+fn check_texts(prompt: &BTreeMap<String, String>, flags: &Behaviours) -> Result<(), PackError> {
+    for (name, text) in prompt {
+        let path = || format!("/prompt/{}", pointer_segment(&shown(name, 60)));
+        let section = Section::named(name).ok_or_else(|| PackError::UnknownSection { path: path() })?;
+        let accepted = section.placeholders();
+        for part in parts(text) {
+            if let Part::Placeholder { name, .. } = part
+                && !accepted.contains(&name)
+            {
+                return Err(PackError::UnknownPlaceholder { path: path(), name: shown(name, 60), accepted });
+            }
+        }
+    }
+    match Section::ALL.iter().find(|section| section.belongs_to(flags) && !prompt.contains_key(section.name())) {
+        Some(section) => Err(PackError::MissingSection { name: section.name() }),
+        None => Ok(()),
+    }
+}
+
+enum Part<'a> {
+    Words(&'a str),
+    Placeholder { name: &'a str, whole: &'a str },
+}
+
+/// A text as words and placeholders: `{`, letters a-z and `_`, `}`. Any other brace is a brace.
+fn parts(mut text: &str) -> Vec<Part<'_>> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    while let Some(open) = text[from..].find('{').map(|at| at + from) {
+        let inside = text[open + 1..].bytes().take_while(|b| b.is_ascii_lowercase() || *b == b'_').count();
+        let close = open + 1 + inside;
+        if inside == 0 || text.as_bytes().get(close) != Some(&b'}') {
+            from = open + 1;
+            continue;
+        }
+        out.push(Part::Words(&text[..open]));
+        out.push(Part::Placeholder { name: &text[open + 1..close], whole: &text[open..=close] });
+        text = &text[close + 1..];
+        from = 0;
+    }
+    out.push(Part::Words(text));
+    out
+}
+
+/// Foreign words in an error: no control characters, and not many.
+fn shown(text: &str, limit: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(limit).collect()
 }
