@@ -16,6 +16,7 @@
 use crate::error::RecordingError;
 use crate::jsonl::{self, Line, Place};
 use crate::lines::{BlobLine, CallLine, EndLine, MetaLine, StoredRequest};
+use crate::reference::PyValue;
 use crate::request::{Message, Request, Response};
 use crate::{Fingerprint, canonical};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -26,6 +27,8 @@ use std::path::{Path, PathBuf};
 
 /// Schema of the lines written here. 1 is the shape of the Python implementation.
 pub const SCHEMA_VERSION: u32 = 2;
+/// Fields of a call line that both schemas have; the step is not among them, since schema 1 numbers as it likes.
+const OF_A_CALL: [&str; 6] = ["schema_version", "type", "scope", "request_sha256", "output", "error"];
 /// Scope of a run with one agent.
 pub const DEFAULT_SCOPE: &str = "main";
 
@@ -52,6 +55,10 @@ pub struct Meta {
     /// What the host needs to set up the same run again (dates, card, cash ...), and anything else worth knowing.
     #[serde(default)]
     pub extra: Map<String, Value>,
+    /// What the fingerprints cover; other than the whole request only in a recording of the Python implementation that was rewritten in
+    /// this schema ([`crate::migrate`]). Such a recording has canonical version 0.
+    #[serde(default, skip_serializing_if = "Scheme::is_whole")]
+    pub fingerprints: Scheme,
 }
 
 /// Masks of a run.
@@ -77,15 +84,23 @@ pub struct Dataset {
 }
 
 /// What the fingerprints of a recording cover.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// The whole request, in our canonical form.
+    #[default]
+    #[serde(rename = "whole_request")]
     Whole,
     /// Messages and tools, in the JSON text of the Python implementation.
+    #[serde(rename = "messages_and_tools")]
     Reference,
 }
 
 impl Scheme {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
+
     /// The fingerprint of `request`.
     pub fn fingerprint(self, request: &Request) -> Fingerprint {
         match self {
@@ -120,13 +135,23 @@ pub struct Call {
     pub error: Option<String>,
     /// Line in the file.
     pub place: Place,
+    /// What a line of schema 1 holds that this schema has no field for; the number that its writer gave the step is `step`.
+    pub source: Map<String, Value>,
     request: Option<StoredRequest>,
+}
+
+impl Call {
+    /// The same call under another scope.
+    pub(crate) fn renamed(&self, scope: &str) -> Self {
+        Self { scope: scope.to_owned(), ..self.clone() }
+    }
 }
 
 /// A recording in memory.
 #[derive(Debug, Clone)]
 pub struct Cassette {
     path: PathBuf,
+    schema: u32,
     meta: Option<Meta>,
     calls: Vec<Call>,
     blobs: BTreeMap<Fingerprint, (Place, Value)>,
@@ -178,6 +203,10 @@ impl Cassette {
         for line in jsonl::lines(bytes) {
             match line.object() {
                 Ok(value) => reading.line(&line, value)?,
+                Err(what) if line.ended => match reading.foreign(&line) {
+                    Some(value) => reading.line(&line, value)?,
+                    None => return Err(RecordingError::broken(path, line.place, what)),
+                },
                 Err(_) if !line.ended => cut = Some(Cut { place: line.place, bytes: line.bytes.len() }),
                 Err(what) => return Err(RecordingError::broken(path, line.place, what)),
             }
@@ -190,12 +219,14 @@ impl Cassette {
         self.meta.as_ref()
     }
 
+    /// Schema of the file: that of its first line.
+    pub fn schema(&self) -> u32 {
+        self.schema
+    }
+
     /// What the fingerprints cover.
     pub fn scheme(&self) -> Scheme {
-        match &self.meta {
-            Some(meta) if meta.canonical_version > 0 => Scheme::Whole,
-            _ => Scheme::Reference,
-        }
+        self.meta.as_ref().map_or(Scheme::Reference, |meta| meta.fingerprints)
     }
 
     /// The calls, in the order they were recorded.
@@ -323,7 +354,9 @@ impl Cassette {
             return Err(changed("the output", expected));
         }
         match self.request(call.step)? {
-            Some(request) if request.fingerprint() != call.request_sha256 => Err(changed("the request", call.request_sha256)),
+            Some(request) if self.scheme().fingerprint(&request) != call.request_sha256 => {
+                Err(changed("the request", call.request_sha256))
+            }
             _ => Ok(()),
         }
     }
@@ -331,6 +364,21 @@ impl Cassette {
     /// Forgets the end line, because more calls are going to follow; gives its place.
     pub(crate) fn reopen(&mut self) -> Option<Place> {
         self.end.take().map(|(place, _)| place)
+    }
+
+    /// The request of a call as the file holds it.
+    pub(crate) fn stored(call: &Call) -> Option<&StoredRequest> {
+        call.request.as_ref()
+    }
+
+    /// The digest that the file states for the answer of a call.
+    pub(crate) fn stated_output(call: &Call) -> Option<Fingerprint> {
+        call.output_sha256
+    }
+
+    /// A part that requests share.
+    pub(crate) fn part(&self, sha256: &Fingerprint) -> Option<&Value> {
+        self.blobs.get(sha256).map(|(_, value)| value)
     }
 
     /// Parts written as blob lines, by digest.
@@ -361,6 +409,7 @@ impl<'a> Reading<'a> {
     fn new(path: &'a Path) -> Self {
         let cassette = Cassette {
             path: path.to_owned(),
+            schema: 1,
             meta: None,
             calls: Vec::new(),
             blobs: BTreeMap::new(),
@@ -379,13 +428,16 @@ impl<'a> Reading<'a> {
         }
         let first = self.seen == 0;
         self.seen += 1;
+        if first {
+            self.cassette.schema = schema;
+        }
         match value.get("type").and_then(Value::as_str).unwrap_or_default() {
             "meta" if !first => return Err(broken("a second meta line; two recordings may have been joined".to_owned())),
             "meta" if schema < SCHEMA_VERSION => self.cassette.meta = Some(reference_meta(&value)),
             "meta" => {
                 version(self.path, place, &value, "canonical_version", canonical::CANONICAL_VERSION)?;
                 let meta = parse::<MetaLine>(self.path, place, value)?.meta;
-                if meta.canonical_version == 0 {
+                if (meta.canonical_version == 0) != (meta.fingerprints == Scheme::Reference) {
                     return Err(broken("the meta line has no canonical_version".to_owned()));
                 }
                 self.cassette.meta = Some(meta);
@@ -410,17 +462,48 @@ impl<'a> Reading<'a> {
     }
 
     fn call(&mut self, place: Place, value: Value) -> Result<(), RecordingError> {
-        let CallLine { step, scope, request_sha256, request, output, output_sha256, error, schema_version, .. } =
+        let mut kept = match &value {
+            Value::Object(fields) if fields.get("schema_version").is_none_or(|v| v.as_u64() < Some(2)) => fields.clone(),
+            _ => Map::new(),
+        };
+        kept.retain(|name, _| !OF_A_CALL.contains(&name.as_str()));
+        let CallLine { step, scope, request_sha256, request, output, output_sha256, error, schema_version, source, .. } =
             parse(self.path, place, value)?;
         let expected = self.cassette.calls.len();
+        let source = if kept.is_empty() { source } else { kept };
         // Files of the Python implementation number their steps as they like.
         if schema_version >= SCHEMA_VERSION && step != Some(expected) {
             let found = step.map_or_else(|| "no step".to_owned(), |step| format!("step {step}"));
             let what = format!("{found} where step {expected} is due: a call is missing, doubled or moved");
             return Err(RecordingError::broken(self.path, place, what));
         }
-        self.cassette.calls.push(Call { step: expected, scope, request_sha256, output, output_sha256, error, place, request });
+        let step = expected;
+        self.cassette.calls.push(Call { step, scope, request_sha256, output, output_sha256, error, place, source, request });
         Ok(())
+    }
+
+    /// A line that Python writes and JSON does not have, of a recording of the Python implementation. Its answer cannot be held here, so
+    /// it becomes a call without one, which says why; all other calls stay as they are.
+    fn foreign(&self, line: &Line<'_>) -> Option<Value> {
+        if self.cassette.scheme() != Scheme::Reference {
+            return None;
+        }
+        let PyValue::Dict(fields) = PyValue::parse(std::str::from_utf8(line.bytes).ok()?).ok()? else { return None };
+        let mut value = Map::new();
+        for (name, field) in fields {
+            let name = String::from_utf8(name).ok()?;
+            match field.to_json() {
+                Ok(field) => drop(value.insert(name, field)),
+                Err(what) if name == "output" => {
+                    value.insert("output".to_owned(), Value::Null);
+                    value.insert("error".to_owned(), format!("the recorded answer holds {what}").into());
+                }
+                Err(_) => return None,
+            }
+        }
+        let schema = value.get("schema_version").map_or(Some(1), Value::as_u64);
+        let ours = schema != Some(1) || value.get("type") != Some(&"llm_call".into());
+        (!ours).then_some(Value::Object(value))
     }
 
     fn finish(self) -> Result<Cassette, RecordingError> {
@@ -456,6 +539,7 @@ fn reference_meta(value: &Value) -> Meta {
     let entities = text("entity_mask_style");
     Meta {
         contract_version: text("prompt_contract_version").unwrap_or_default(),
+        fingerprints: Scheme::Reference,
         mask: entities.map(|style| Mask { entities: Some(style), ..Mask::default() }),
         extra: value.as_object().cloned().unwrap_or_default(),
         ..Meta::default()

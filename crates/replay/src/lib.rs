@@ -44,6 +44,7 @@
 //! it never goes on with another answer.
 
 pub mod audit;
+pub mod bundle;
 pub mod canonical;
 pub mod cassette;
 pub mod diff;
@@ -51,11 +52,13 @@ pub mod error;
 mod fingerprint;
 mod jsonl;
 mod lines;
+pub mod migrate;
 mod player;
 mod recorder;
 pub mod redact;
 pub mod reference;
 pub mod request;
+mod rewrite;
 pub mod trajectory;
 
 pub use cassette::{Cassette, Meta};

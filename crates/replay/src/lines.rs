@@ -42,6 +42,9 @@ pub(crate) struct CallLine {
     pub(crate) output_sha256: Option<Fingerprint>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    /// Fields of a line of schema 1 that this one was made of.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) source: Map<String, Value>,
 }
 
 fn default_scope() -> String {

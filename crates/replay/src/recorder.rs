@@ -3,7 +3,7 @@
 
 use crate::Fingerprint;
 use crate::canonical::{self, CANONICAL_VERSION};
-use crate::cassette::{Cassette, Meta, SCHEMA_VERSION};
+use crate::cassette::{Cassette, Meta, SCHEMA_VERSION, Scheme};
 use crate::error::RecordingError;
 use crate::jsonl::{self, Appender, Whole};
 use crate::lines::{BlobLine, CallLine, EndLine, MetaLine, StoredRequest};
@@ -52,7 +52,7 @@ impl Recorder {
             blobs: BTreeSet::new(),
             previous: BTreeMap::new(),
         };
-        let meta = Meta { canonical_version: CANONICAL_VERSION, ..meta };
+        let meta = Meta { canonical_version: CANONICAL_VERSION, fingerprints: Scheme::Whole, ..meta };
         recorder.append(&MetaLine { schema_version: SCHEMA_VERSION, kind: "meta".to_owned(), meta })?;
         Ok(recorder)
     }
@@ -166,6 +166,7 @@ impl Recorder {
             output_sha256: output.as_ref().map(Fingerprint::of),
             output,
             error,
+            source: serde_json::Map::new(),
         })?;
         self.calls += 1;
         // Only after the line is written: the next request is stored as its difference to what the file holds.

@@ -1,6 +1,15 @@
 //! The fingerprint of recordings made by the Python implementation (engine E13.3): SHA-256 over the UTF-8 of
 //! `{"messages": ..., "tools": ...}` as Python's `json.dumps` writes it with sorted keys, compact separators and without
 //! ASCII escaping. Only for reading those recordings; ours use [`crate::canonical`].
+//!
+//! What such a recording holds is little: no request, only its digest over messages and tools, and the answer as the message itself. So
+//! only a run that sends the very same messages and tools can be held against it; model, sampling and contract are not covered.
+
+mod bundle;
+mod python;
+
+pub use bundle::{ForeignAgent, ForeignBundle, ForeignScope};
+pub use python::{NoJson, NotPythonJson, PyValue};
 
 use crate::Fingerprint;
 use crate::canonical::{Form, Sink, write_value};
