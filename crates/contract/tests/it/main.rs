@@ -16,3 +16,5 @@ mod parse_prompt;
 mod parse_properties;
 mod parse_styles;
 mod sample;
+mod version;
+mod version_legacy;
