@@ -1,8 +1,8 @@
 //! Reads the body of a request: within its size, within its time, exactly one JSON object without doubled keys. Nothing is repaired.
 
-use crate::Refusal;
 use super::answer;
 use super::settings::Limits;
+use crate::Refusal;
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
@@ -115,10 +115,14 @@ mod tests {
 
     #[test]
     fn only_json_in_utf8_is_a_body() {
-        for good in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"", "application/json; v=1"] {
+        for good in
+            ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"", "application/json; v=1"]
+        {
             assert!(is_json(good), "{good}");
         }
-        for bad in ["", "text/json", "application/json; charset=gbk", "application/jsonp", "application/json x", "multipart/form-data"] {
+        for bad in
+            ["", "text/json", "application/json; charset=gbk", "application/jsonp", "application/json x", "multipart/form-data"]
+        {
             assert!(!is_json(bad), "{bad}");
         }
     }

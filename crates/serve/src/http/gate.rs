@@ -1,8 +1,8 @@
 //! Where calls wait for their turn: the house's functions block, so each runs on a thread of its own, and no more of them than there are
 //! places. A call that was begun ends, whether or not its client is still there.
 
-use crate::Refusal;
 use super::answer;
+use crate::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;

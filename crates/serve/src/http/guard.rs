@@ -1,9 +1,9 @@
 //! What every request passes before any route sees it: bounds of its head, the host it asks for (a page in a browser can be made to ask a
 //! name that leads here), the origin it comes from. It reads headers alone and knows no caller.
 
-use crate::Refusal;
 use super::answer;
 use super::settings::Limits;
+use crate::Refusal;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Version};
@@ -112,7 +112,9 @@ mod tests {
         for ours in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]", "[::1]:8080", "192.0.2.1:80", "desk.example"] {
             check(&[("host", ours)], 200);
         }
-        for foreign in ["evil.example", "localhost.evil.example", "localhost:80:80", "localhost:", "[::1", "[::1]x", "", "127.0.0.1 "] {
+        for foreign in
+            ["evil.example", "localhost.evil.example", "localhost:80:80", "localhost:", "[::1", "[::1]x", "", "127.0.0.1 "]
+        {
             check(&[("host", foreign)], 403);
         }
         check(&[], 400);

@@ -75,13 +75,7 @@ fn protocol(limits: &Limits) -> Builder {
     builder
 }
 
-async fn connection(
-    stream: TcpStream,
-    protocol: Builder,
-    router: Router,
-    patience: Duration,
-    mut closed: watch::Receiver<bool>,
-) {
+async fn connection(stream: TcpStream, protocol: Builder, router: Router, patience: Duration, mut closed: watch::Receiver<bool>) {
     let stream = TokioIo::new(Patient::new(stream, patience));
     let mut connection = pin!(protocol.serve_connection(stream, TowerToHyperService::new(router)));
     let ended = tokio::select! {

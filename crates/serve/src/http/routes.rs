@@ -3,7 +3,8 @@
 
 use super::answer::{self, Answer};
 use super::body::{self, Need};
-use super::{Door, Seen, document};
+use super::document::document;
+use super::{Door, Seen};
 use crate::{Caller, Invocation, Refusal, SessionRequest, Watch};
 use axum::Router;
 use axum::body::Body;
@@ -271,7 +272,7 @@ async fn metrics(State(door): State<Door>, Authed(_): Authed) -> Done {
 }
 
 async fn openapi(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    door.ask(move |house| Ok(document::document(&house.capabilities(&caller)))).await
+    door.ask(move |house| Ok(document(&house.capabilities(&caller)))).await
 }
 
 async fn tools(State(door): State<Door>, Authed(caller): Authed) -> Done {
@@ -326,25 +327,13 @@ async fn session(State(door): State<Door>, Authed(caller): Authed, Path(id): Pat
     door.ask(move |house| house.session(&caller, &id)).await
 }
 
-async fn step(
-    State(door): State<Door>,
-    Authed(caller): Authed,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Body,
-) -> Done {
+async fn step(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
     let asked = door.clone();
     Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.step(&caller, &id, &key)?, None)).await?)
 }
 
-async fn close(
-    State(door): State<Door>,
-    Authed(caller): Authed,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Body,
-) -> Done {
+async fn close(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
     let asked = door.clone();
     Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.close_session(&caller, &id, &key)?, None)).await?)
@@ -441,7 +430,17 @@ mod tests {
         check_page("", Some((0, 100)));
         check_page("from=7", Some((7, 100)));
         check_page("limit=500&from=18446744073709551615", Some((u64::MAX, 500)));
-        for bad in ["from=", "from=-1", "from=+1", "limit=0", "limit=501", "from=1&from=2", "to=3", "from=18446744073709551616", "from=%31"] {
+        for bad in [
+            "from=",
+            "from=-1",
+            "from=+1",
+            "limit=0",
+            "limit=501",
+            "from=1&from=2",
+            "to=3",
+            "from=18446744073709551616",
+            "from=%31",
+        ] {
             check_page(bad, None);
         }
     }
