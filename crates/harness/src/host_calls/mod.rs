@@ -35,6 +35,14 @@ use traderharness_sandbox::{HostAnswer, HostCalls, HostFault, HostFaultKind};
 use traderharness_tools_exec::{Account, CardLimits};
 use traderharness_tools_market::MarketState;
 
+/// Tools whose handlers answer code, each once, sorted: who may run code must be entitled to all of them.
+pub fn tools() -> Vec<&'static str> {
+    let mut tools: Vec<&str> = METHODS.iter().flat_map(|method| method.tools).copied().collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
+}
+
 /// Characters of a name that are quoted back.
 const QUOTED: usize = 60;
 
