@@ -5,9 +5,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`card`] | [`Card`]: who the agent is and what it may do |
+//! | [`probe`] | whether a model knows firms and period behind the labels |
 //! | [`registry`] | tools of one's own: sources, gates, what could not be loaded |
 //! | [`plugin`] | tools that something outside this process serves |
 //! | [`toolbox`] | the tools of a run with their compiled definitions |
+//! | [`versions`] | the contract version of a session, as data and flags |
 //! | [`session`] | [`Session`]: one agent, one account, one clock |
 //! | [`dispatch`] | the ten steps of a tool call |
 //! | [`context`] | what of a conversation the model still sees |
@@ -43,6 +45,7 @@ pub mod metrics;
 pub mod model;
 pub mod phase;
 pub mod plugin;
+pub mod probe;
 pub mod prompt;
 pub mod registry;
 pub mod resume;
@@ -51,6 +54,7 @@ pub mod sandbox;
 pub mod script;
 pub mod session;
 pub mod toolbox;
+pub mod versions;
 pub mod written;
 
 pub use cancel::CancelToken;
@@ -60,3 +64,4 @@ pub use registry::{Entry, HostFacts, Registry};
 pub use sandbox::Sandbox;
 pub use session::{Session, SessionConfig, SessionError};
 pub use toolbox::{Toolbox, ToolboxError};
+pub use versions::Contract;

@@ -20,8 +20,13 @@ pub const ERROR_ROUNDS: u32 = 3;
 
 /// Model turns a card has at a decision point, with the extension turns of the phase protocol (engine E10.2).
 pub fn turns(card: &Card, point: DecisionPoint) -> u32 {
+    turns_with(card, point, card.require_phase_completion)
+}
+
+/// As [`turns`], when whether the phase protocol is on is known otherwise: it needs more than the card.
+pub(crate) fn turns_with(card: &Card, point: DecisionPoint, protocol: bool) -> u32 {
     let own = if point == DecisionPoint::PreMarket { card.max_pre_iterations } else { card.max_window_iterations };
-    if card.require_phase_completion { own + EXTENSION_TURNS } else { own }
+    if protocol { own + EXTENSION_TURNS } else { own }
 }
 
 /// The turn before which the agent is told to come to an end: floor(0.8 N) of N, when that lies strictly between the first and the last

@@ -6,7 +6,7 @@
 
 use crate::plugin::ExternalTool;
 use crate::toolbox::{Bound, ToolboxError, handlers};
-use crate::{Card, Toolbox};
+use crate::{Card, Contract, Toolbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use traderharness_contract::{Definition, Effect, Family, Handler, Policy, SchemaFault, Tool};
@@ -238,6 +238,20 @@ impl Registry {
     /// # Errors
     /// [`ToolboxError`]: duplicates, a contract that the audit refuses, tools that the card names and nobody has.
     pub fn build(&self, card: &Card, masked_codes: bool, host: &HostFacts) -> Result<Toolbox, ToolboxError> {
+        self.build_under(&Contract::default(), card, masked_codes, host)
+    }
+
+    /// As [`Registry::build`], under a contract version.
+    ///
+    /// # Errors
+    /// As [`Registry::build`].
+    pub fn build_under(
+        &self,
+        contract: &Contract,
+        card: &Card,
+        masked_codes: bool,
+        host: &HostFacts,
+    ) -> Result<Toolbox, ToolboxError> {
         let mut seen: BTreeMap<&str, &Entry> = BTreeMap::new();
         let mut shown = Vec::new();
         let mut hidden = Vec::new();
@@ -250,7 +264,7 @@ impl Registry {
                 None => shown.push((entry.bound.clone(), entry.source.as_str())),
             }
         }
-        Toolbox::compile(card, masked_codes, shown, hidden, self.failures.clone())
+        Toolbox::compile(contract, card, masked_codes, shown, hidden, self.failures.clone())
     }
 }
 

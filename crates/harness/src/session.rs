@@ -10,12 +10,13 @@ pub use reader::Reader;
 
 use crate::correction::Corrections;
 use crate::dispatch::{OncePerRun, Remembered};
-use crate::phase::{COMPLETION_TOOLS, PhaseState, is_offered};
+use crate::phase::{COMPLETION_TOOLS, PhaseState};
 use crate::sandbox::{Aside, Sandbox};
 use crate::toolbox::BoundTool;
-use crate::{CancelToken, Card, Toolbox};
+use crate::{CancelToken, Card, Contract, Toolbox};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use traderharness_contract::version::legacy::RunDay;
 use traderharness_market::{Clock, Code, Day, DecisionPoint, Mask, Store, View};
 use traderharness_replay::Record;
 use traderharness_tools_exec::conditional::{self, ConditionOutcome, ConditionalOrder};
@@ -127,7 +128,7 @@ impl Session {
             return Err(SessionError::NotATradingDay { day: first_day });
         }
         config.card.check()?;
-        let limits = config.card.limits();
+        let limits = config.toolbox.contract().limits(&config.card);
         let account = Account::new(config.card.cash().unwrap_or_default());
         Ok(Self {
             limits,
@@ -213,6 +214,16 @@ impl Session {
         &self.config.card
     }
 
+    /// Contract of the session.
+    pub fn contract(&self) -> &Contract {
+        self.config.toolbox.contract()
+    }
+
+    /// Whether the clock moves only on a completion call.
+    pub fn has_protocol(&self) -> bool {
+        self.contract().protocol(&self.config.card)
+    }
+
     /// What is open in the current phase.
     pub const fn phase(&self) -> &PhaseState {
         &self.phase
@@ -236,7 +247,7 @@ impl Session {
         self.config.toolbox.all().iter().filter(move |t| {
             let name = t.bound.spec().name;
             self.reader.as_ref().map_or(t.enabled, |reader| reader.allow(t))
-                && is_offered(name, point)
+                && self.contract().offers(name, point)
                 && self.only.is_none_or(|only| only == name)
                 && self.corrections.offers(name)
                 && !(halted && name == "place_order")
@@ -266,9 +277,19 @@ impl Session {
         self.resolve(&self.config.toolbox, name).is_ok_and(|tool| tool.bound.spec().effect.is_read())
     }
 
+    /// Whether a call of this tool runs before those of its message that change something, whatever their order in it.
+    pub(crate) fn reads_first(&self, name: &str) -> bool {
+        self.contract().reads_first(name, self.is_read(name))
+    }
+
+    /// The day of the run, as earlier contract versions count it.
+    pub(crate) const fn run_day(&self) -> RunDay {
+        RunDay { index: self.day_index }
+    }
+
     /// Tool definitions as a model gets them now.
     pub fn tool_definitions(&self) -> Vec<Value> {
-        self.offered().map(|t| t.definition.to_openai()).collect()
+        self.offered().map(BoundTool::offered_definition).collect()
     }
 
     /// Opens a trading day at pre_market: shares bought earlier become sellable, ex-events take effect. Returns what happened

@@ -1,9 +1,10 @@
 //! The tools of a run: every handler with its definition under the card's policy, and the subset the card enables.
 
 use crate::Card;
-use crate::card::{Advisor, CardError, PROTECTED};
+use crate::card::{Advisor, CardError};
 use crate::plugin::ExternalTool;
 use crate::registry::{Hidden, HostFacts, Registry, STANDARD, SourceFailure};
+use crate::versions::Contract;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,6 +62,15 @@ pub struct BoundTool {
     pub definition: Definition,
     /// Offered by this card.
     pub enabled: bool,
+    /// What a model gets in place of the definition, under an earlier contract version.
+    pub(crate) offer: Option<Value>,
+}
+
+impl BoundTool {
+    /// The definition as a model gets it.
+    pub fn offered_definition(&self) -> Value {
+        self.offer.clone().unwrap_or_else(|| self.definition.to_openai())
+    }
 }
 
 /// Every handler there is, in catalog order.
@@ -101,6 +111,12 @@ pub enum ToolboxError {
         /// Findings of the audit, sorted.
         findings: Vec<Finding>,
     },
+    /// Neither code nor a pack says how this contract's tools are offered.
+    #[error("defect: contract {name} has no pack")]
+    NoPack {
+        /// The contract.
+        name: String,
+    },
     /// A schema that is none.
     #[error(transparent)]
     Schema(#[from] SchemaFault),
@@ -116,6 +132,7 @@ fn words(findings: &[Finding]) -> String {
 /// The tools of a run. Shared between sessions of one card.
 #[derive(Debug)]
 pub struct Toolbox {
+    contract: Contract,
     tools: Vec<BoundTool>,
     by_name: BTreeMap<&'static str, usize>,
     hidden: Vec<Hidden>,
@@ -140,14 +157,27 @@ impl Toolbox {
         Registry::of(handlers).build(card, masked_codes, &HostFacts::default())
     }
 
+    /// As [`Toolbox::new`], under a contract version.
+    ///
+    /// # Errors
+    /// [`ToolboxError`].
+    pub fn under(contract: &Contract, card: &Card, masked_codes: bool) -> Result<Self, ToolboxError> {
+        Registry::standard().build_under(contract, card, masked_codes, &HostFacts::default())
+    }
+
     pub(crate) fn compile(
+        contract: &Contract,
         card: &Card,
         masked_codes: bool,
-        shown: Vec<(Bound, &str)>,
+        mut shown: Vec<(Bound, &str)>,
         hidden: Vec<Hidden>,
         failures: Vec<SourceFailure>,
     ) -> Result<Self, ToolboxError> {
-        let policy = card.policy(masked_codes);
+        if contract.is_wordless() {
+            return Err(ToolboxError::NoPack { name: contract.name().to_owned() });
+        }
+        shown.sort_by_key(|(bound, _)| contract.place(bound.spec().name)); // stable
+        let policy = contract.policy(card, masked_codes);
         let by_name: BTreeMap<&'static str, usize> = shown.iter().enumerate().map(|(i, (b, _))| (b.spec().name, i)).collect();
         // A name that is hidden or lost is no mistake of the card: the session starts, and a call of it is told why.
         let known = |name: &str| {
@@ -174,10 +204,12 @@ impl Toolbox {
                     return Err(ToolboxError::Contract { name, from: source.to_owned(), findings });
                 }
             }
-            let enabled = is_enabled(card, bound.spec());
-            tools.push(BoundTool { bound, definition, enabled });
+            let spec = bound.spec();
+            let enabled = contract.enables(card, spec, source == STANDARD);
+            let offer = contract.definition(spec.name);
+            tools.push(BoundTool { bound, definition, enabled, offer });
         }
-        Ok(Self { tools, by_name, hidden, failures })
+        Ok(Self { contract: contract.clone(), tools, by_name, hidden, failures })
     }
 
     /// Tools of an advisor, in catalog order: those it names, or every tool of the card that fetches evidence. None of them changes
@@ -190,6 +222,11 @@ impl Toolbox {
                 named => spec.effect.is_read() && named.iter().any(|name| name == spec.name),
             }
         })
+    }
+
+    /// The contract the tools are offered under.
+    pub const fn contract(&self) -> &Contract {
+        &self.contract
     }
 
     /// Registered tools that a gate hides, with the reason of each.
@@ -279,15 +316,4 @@ fn check_advisor(advisor: &Advisor, shown: &[(Bound, &str)], known: &dyn Fn(&str
         return Err(CardError::ActingAdvisor { role: advisor.role.clone(), names });
     }
     Ok(())
-}
-
-fn is_enabled(card: &Card, spec: &ToolSpec) -> bool {
-    if PROTECTED.contains(&spec.name) {
-        return true;
-    }
-    if spec.name == "complete_phase" && card.require_phase_completion {
-        return true;
-    }
-    let listed = card.allowed_tools.iter().any(|name| name == spec.name);
-    if spec.opt_in { listed } else { listed || card.allowed_tools.is_empty() }
 }

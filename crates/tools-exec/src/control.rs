@@ -34,6 +34,8 @@ pub struct Control {
     pub pending: Vec<PendingError>,
     /// Set by a completion tool on success; taken by the harness.
     pub requested: Option<Completion>,
+    /// `finish_day` ends the day wherever it is called, as in the first contract versions; else in close_2 only.
+    pub finish_anywhere: bool,
 }
 
 impl Control {

@@ -225,6 +225,12 @@ pub enum CardRefusal {
 }
 
 impl DecisionCard {
+    /// The field that cards of the first contract versions do not have.
+    pub const SETUP: &'static str = "entry_setup";
+
+    /// The setup that such a card counts as: it goes with every mode, and with every state of the sector that its mode goes with.
+    pub const ANY_SETUP: EntrySetup = EntrySetup::LowBaseIgnition;
+
     /// All field names, in order.
     pub const FIELDS: [&'static str; 24] = [
         "decision",

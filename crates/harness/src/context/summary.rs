@@ -116,9 +116,7 @@ pub(super) fn verified(policy: &ContextPolicy, covered: &[Message]) -> Vec<Strin
         }
         let Some((name, arguments)) = message.tool_call_id().and_then(|id| open.remove(id)) else { continue };
         let Some(result) = message.content().filter(|_| policy.verified_tools.contains(&name)) else { continue };
-        let failed =
-            serde_json::from_str::<serde_json::Value>(result).is_ok_and(|value| value.get("success") == Some(&false.into()));
-        if failed {
+        if serde_json::from_str(result).is_ok_and(|value| failed(&value)) {
             continue;
         }
         let line = format!("{name}({}) = {}", one_line(&arguments), one_line(result));
@@ -126,6 +124,14 @@ pub(super) fn verified(policy: &ContextPolicy, covered: &[Message]) -> Vec<Strin
         lines.push(line);
     }
     lines.split_off(lines.len().saturating_sub(policy.verified_lines))
+}
+
+/// Says so itself, or, as in the first contract versions, has an error and says nothing else.
+fn failed(result: &serde_json::Value) -> bool {
+    match result.get("success") {
+        Some(success) => *success == false,
+        None => result.get("error").is_some_and(serde_json::Value::is_string),
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -4,7 +4,7 @@ use super::RawArguments;
 use crate::Session;
 use crate::correction::Unfit;
 use crate::masking::unmask_arguments;
-use crate::phase::{COMPLETION_TOOLS, is_offered};
+use crate::phase::COMPLETION_TOOLS;
 use crate::plugin::PlugInAnswer;
 use crate::toolbox::BoundTool;
 use serde_json::{Value, json};
@@ -64,6 +64,7 @@ impl Session {
         let args = parsed?;
 
         // 3. Validate, before anything looks at a code.
+        let args = self.contract().arguments(&tool.definition, args, self.run_day());
         let normalised = tool.definition.normalise(args);
         notes.extend(normalised.notes);
         if let Err(issues) = tool.definition.validate(&normalised.args) {
@@ -77,7 +78,7 @@ impl Session {
         if self.phase.completed.is_some() {
             return Err(self.unavailable(name, "The phase was completed earlier in this message; this call was not run."));
         }
-        if !is_offered(name, self.clock.point) {
+        if !self.contract().offers(name, self.clock.point) {
             return Err(self.unavailable(name, &format!("{name} cannot be called at {}.", self.clock.point)));
         }
         if let Some(only) = self.only.filter(|only| *only != name) {

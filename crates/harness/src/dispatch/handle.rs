@@ -9,6 +9,7 @@ use crate::session::SessionError;
 use crate::toolbox::Bound;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use traderharness_contract::version::Behaviour;
 use traderharness_contract::{ErrorCode, Outcome, ToolFailure};
 use traderharness_market::{Code, View};
 use traderharness_tools_exec::{CodeRunner, Control, ExecCtx};
@@ -21,7 +22,8 @@ impl Session {
         let spec = tool.bound.spec();
         let asked = args.get("stock_code").cloned().unwrap_or_default();
         let view = View::new(&self.config.store, self.clock, &self.config.mask);
-        let mut control = Control { pending: self.phase.blocking(), requested: None };
+        let finish_anywhere = self.contract().has(Behaviour::FinishDayAtEveryPoint);
+        let mut control = Control { pending: self.phase.blocking(), requested: None, finish_anywhere };
         // A panic is a defect of ours. In a read tool it costs that call; in an account-changing one the account is not trusted any more.
         let result = match &tool.bound {
             Bound::Market(handler) => {

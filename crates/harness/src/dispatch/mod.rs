@@ -44,9 +44,9 @@ pub struct CallReport {
     pub tool: String,
     /// Arguments as the agent sent them.
     pub received: Value,
-    /// Full result.
+    /// Full result, in the shape of v5 whatever the contract version of the session is.
     pub envelope: Envelope,
-    /// What the model reads: the envelope within the size budget, always valid JSON.
+    /// What the model reads: the envelope within the size budget, always valid JSON; under an earlier contract version what that says.
     pub text: String,
     /// True when `text` was compacted.
     pub truncated: bool,
@@ -225,7 +225,7 @@ impl Session {
                 Outcome::Failed(failure) | Outcome::Blocked(failure) => Some(failure),
                 _ => None,
             };
-            self.corrections.settle(&order, failure, self.config.card.require_phase_completion);
+            self.corrections.settle(&order, failure, self.has_protocol());
         }
         let mut code = None;
         if let Outcome::Failed(failure) | Outcome::Blocked(failure) = &mut outcome {
@@ -241,11 +241,21 @@ impl Session {
         }
 
         // 8-9: envelope, budget.
+        self.contract().payload(&name, &mut outcome, &received, self.run_day());
         let resolved = self.resolve(toolbox, &name).ok();
         let example = resolved.map_or_else(|| json!({}), |t| t.definition.example().clone());
         let envelope = Envelope::render(&outcome, &name, &example, &received).with_notes(&notes);
         let no_order = OldestFirst::default();
-        let fitted = envelope.fit(RESULT_LIMIT, resolved.map_or(&no_order, |t| &t.definition.oldest_first));
+        // What an earlier version says in the envelope's place. Counts, phases and hosts go by the envelope under every version.
+        let reads = resolved.is_none_or(|t| t.bound.spec().effect.is_read());
+        let said = self.contract().said(&outcome, &name, reads, &example, &received);
+        let (text, truncated) = match &said {
+            None => {
+                let fitted = envelope.fit(RESULT_LIMIT, resolved.map_or(&no_order, |t| &t.definition.oldest_first));
+                (fitted.text, fitted.truncated)
+            }
+            Some(said) => (said.text.clone(), said.truncated),
+        };
         self.phase.book(&name, &envelope, code);
 
         // 10: record, then acknowledge.
@@ -255,8 +265,12 @@ impl Session {
             self.recorded_fills += 1;
         }
         // A result that was cut is kept whole, with what the model read of it.
-        let shown = fitted.truncated.then(|| fitted.text.clone());
-        self.append(Record::tool_result(&id, &name, &envelope, shown).called_by(by))?;
+        let shown = said.as_ref().map_or(truncated, |said| said.shown).then(|| text.clone());
+        let mut record = Record::tool_result(&id, &name, &envelope, shown).called_by(by);
+        if let (Some(said), Record::ToolResult { result, .. }) = (said, &mut record) {
+            *result = said.result;
+        }
+        self.append(record)?;
         if effect == Some(Effect::Financial) {
             self.order_unknown = false;
         }
@@ -271,8 +285,8 @@ impl Session {
             tool: name,
             received,
             envelope,
-            text: fitted.text,
-            truncated: fitted.truncated,
+            text,
+            truncated,
             code,
             effect: effect.filter(|_| ran),
             notes,

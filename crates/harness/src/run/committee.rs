@@ -5,15 +5,16 @@
 //! Nothing an advisor does may count for the agent: no failure of its calls stays open, no phase ends, no correction moves. An advisor
 //! whose model is silent is missing from the memo and says so; it never stops a run.
 
+use super::RunError;
 use super::driver::Loop;
 use super::record::Advice;
 use super::taken::taken;
 use super::turn::batches;
-use super::{CONTRACT_VERSION, RunError};
+use crate::Contract;
 use crate::card::Advisor;
 use crate::dispatch::{BatchCall, RawArguments};
 use crate::model::{Asked, ModelError, Turn, advisor_scope};
-use crate::prompt;
+use crate::prompt::{self, Reminder};
 use crate::session::Reader;
 use serde_json::Value;
 use traderharness_contract::parse::has_call_markup;
@@ -67,21 +68,21 @@ impl Speaker {
     }
 
     /// Books words without a call.
-    fn said(&mut self, words: &str) {
+    fn said(&mut self, contract: &Contract, words: &str) {
         let last = self.is_last_turn();
         if has_call_markup(words) {
             // Such words are no answer (spec/seeds.md B12.3).
             if last {
                 self.end(MARKUP);
             } else {
-                self.seat.messages.push(Message::user(prompt::CALL_IN_TEXT));
+                self.seat.messages.push(Message::user(prompt::reminder(contract, Reminder::CallInText)));
             }
         } else if !words.is_empty() {
             self.statement = Some(Ok(words.to_owned()));
         } else if last || std::mem::replace(&mut self.was_empty, true) {
             self.end(NOTHING);
         } else {
-            self.seat.messages.push(Message::user(prompt::NO_STATEMENT));
+            self.seat.messages.push(Message::user(prompt::reminder(contract, Reminder::NoStatement)));
         }
     }
 
@@ -112,7 +113,7 @@ impl Loop<'_> {
         let masked = self.session.mask().config();
         let memory = self.session.memory_text();
         let seat = |advisor: &Advisor| {
-            let system = prompt::advisor(card, committee, advisor, masked.dates, masked.entities);
+            let system = prompt::advisor_under(self.session.contract(), card, committee, advisor, masked);
             let told = memory.iter().map(String::as_str).chain([morning]).map(Message::user);
             Seat {
                 advisor: advisor.clone(),
@@ -134,7 +135,7 @@ impl Loop<'_> {
         let mut speakers: Vec<Speaker> = Vec::new();
         for mut seat in std::mem::take(&mut self.committee.seats) {
             seat.messages.extend(news.iter().copied().map(Message::user));
-            seat.messages.push(Message::user(prompt::advice(point)));
+            seat.messages.push(Message::user(prompt::advice(self.session.contract(), point)));
             let reader = self.session.reader(&seat.advisor, &seat.scope);
             let kept = seat.messages.len();
             speakers.push(Speaker { seat, reader, kept, iteration: 0, words: None, was_empty: false, statement: None });
@@ -157,7 +158,7 @@ impl Loop<'_> {
             .iter()
             .map(|(role, said)| prompt::Statement { role, said: said.as_ref().map(String::as_str).map_err(|why| *why) })
             .collect();
-        self.tell(prompt::memo(point, &statements, memo.max_characters))
+        self.tell(prompt::memo(self.session.contract(), point, &statements, memo.max_characters))
     }
 
     /// One turn of everybody who has not made a statement.
@@ -201,11 +202,11 @@ impl Loop<'_> {
                 speaker.reader.close();
             }
             let model = speaker.seat.advisor.model.as_ref().unwrap_or(&self.settings.model);
-            let mut request = Request::new(model, CONTRACT_VERSION);
+            let mut request = Request::new(model, self.session.contract().name());
             request.sampling = self.settings.sampling.clone();
             request.tools = self.session.reading(&mut speaker.reader, |session| session.tool_definitions());
             request.messages = speaker.seat.messages.clone();
-            request.messages.extend(last.then(|| Message::user(prompt::LAST_ADVICE)));
+            request.messages.extend(last.then(|| Message::user(prompt::reminder(self.session.contract(), Reminder::LastAdvice))));
             questions.push(Question { speaker: place, request, turn: Turn { day_index, point, iteration: speaker.iteration } });
         }
         questions
@@ -259,7 +260,7 @@ impl Loop<'_> {
         speaker.seat.messages.push(taken.said);
         let words = taken.words.trim();
         if taken.calls.is_empty() {
-            speaker.said(words);
+            speaker.said(self.session.contract(), words);
         } else {
             speaker.was_empty = false;
             if !words.is_empty() {

@@ -29,6 +29,8 @@ pub(super) struct Loop<'a> {
     pub(super) committee: Committee,
     /// The conversation of the day.
     pub(super) messages: Vec<Message>,
+    /// Days of the whole run; said to the model only where the contract has the horizon line.
+    days: usize,
     /// What the run has used of its budgets.
     pub(super) used: Used,
     /// Calls of the run, of unfinished days too.
@@ -53,6 +55,7 @@ impl<'a> Loop<'a> {
         client: &'a mut dyn ModelClient,
         settings: &'a RunSettings,
         observer: &'a mut dyn Observer,
+        days: usize,
     ) -> Self {
         let of_the_card = || ContextPolicy { threshold: session.card().context_tokens.into(), ..ContextPolicy::default() };
         let policy = settings.context.clone().unwrap_or_else(of_the_card);
@@ -68,6 +71,7 @@ impl<'a> Loop<'a> {
             settings,
             observer,
             messages: Vec::new(),
+            days,
             used: Used::default(),
             run_counts: CallCounts::default(),
             counts: CallCounts::default(),
@@ -115,23 +119,28 @@ impl<'a> Loop<'a> {
         self.observer.day(self.session);
         let card = self.session.card().clone();
         let config = self.session.mask().config();
-        let system = prompt::system(&card, config.dates, config.entities);
+        let system = prompt::system_under(self.session.contract(), &card, config);
         self.session.append(Record::Brief { role: "system".to_owned(), text: system.clone() })?;
         self.messages = vec![Message::system(system)];
         if let Some(memory) = self.session.memory_text() {
             self.tell(memory)?;
         }
-        let morning = brief::morning(self.session, &events);
+        let morning = brief::morning_of(self.session, &events, self.days);
         self.convene(&morning);
         self.open_point(morning)?;
         // System prompt, memory and the morning's brief stay in every view.
         self.context.start(self.messages.len());
         self.hear(&[]).await?;
-        loop {
+        let finished = loop {
             let ended = self.decision_point().await?;
             self.close_point(ended)?;
+            let finished = self.session.phase().completed.clone().filter(|done| done.finishes_day);
             if self.session.clock().point == DecisionPoint::Close2 {
-                break;
+                break finished;
+            }
+            if finished.is_some() {
+                self.pass_the_rest()?;
+                break finished;
             }
             self.session.advance()?;
             let events = brief::conditions(self.session);
@@ -141,9 +150,9 @@ impl<'a> Loop<'a> {
                 self.tell(events)?;
             }
             self.open_point(text)?;
-        }
-        let failure = if self.session.phase().completed.is_none() { self.finish_fallback().await? } else { None };
-        let summary = match (&self.session.phase().completed, &failure) {
+        };
+        let failure = if finished.is_none() { self.finish_fallback().await? } else { None };
+        let summary = match (finished.or_else(|| self.session.phase().completed.clone()), &failure) {
             (Some(done), _) => done.summary.clone(),
             (None, Some(f)) => format!("The day ended without finish_day after {} attempts ({}).", f.attempts, f.error_code),
             (None, None) => String::new(),
@@ -172,6 +181,16 @@ impl<'a> Loop<'a> {
         self.session.append(Record::DayEnd { day: label, account: end })?;
         self.observer.day_end(self.session, &record);
         Ok(record)
+    }
+
+    /// The rest of a day that was finished early: the clock goes on to the close, standing orders are tried on its way, and nobody is
+    /// asked.
+    fn pass_the_rest(&mut self) -> Result<(), RunError> {
+        while self.session.clock().point != DecisionPoint::Close2 {
+            self.session.advance()?;
+            self.check_cancelled()?;
+        }
+        Ok(())
     }
 
     fn open_point(&mut self, text: String) -> Result<(), RunError> {
@@ -207,15 +226,15 @@ impl<'a> Loop<'a> {
 
     async fn turns(&mut self) -> Result<Ended, RunError> {
         let card = self.session.card();
-        let protocol = card.require_phase_completion;
+        let protocol = self.session.has_protocol();
         let point = self.session.clock().point;
-        let turns = phase::turns(card, point);
+        let turns = phase::turns_with(card, point, protocol);
         let wrap_up = phase::wrap_up_turn(turns);
         let mut rounds = Rounds::default();
         while self.iteration < turns {
             let turn = self.iteration + 1;
             if wrap_up == Some(turn) {
-                self.tell(prompt::wrap_up(turn, turns, protocol, point))?;
+                self.tell(prompt::wrap_up(self.session.contract(), turn, turns, protocol, point))?;
             }
             // The last turn is for the completion (spec/seeds.md B12.1). Without the protocol every turn of a card is a working turn
             // (engine E10.2), and the clock moves anyway.
@@ -238,9 +257,9 @@ impl<'a> Loop<'a> {
             match verdict {
                 Verdict::GoOn => {}
                 // Nobody reads what is said after the last turn.
-                Verdict::Say(text) => {
+                Verdict::Say(which) => {
                     if self.iteration < turns {
-                        self.tell(text.to_owned())?;
+                        self.tell(prompt::reminder(self.session.contract(), which))?;
                     }
                 }
                 Verdict::End(Ended::EmptyAnswers) if protocol => return Err(RunError::EmptyAnswers { step }),
@@ -268,7 +287,7 @@ impl<'a> Loop<'a> {
     async fn finish_attempts(&mut self) -> Result<Option<FinishFailure>, RunError> {
         let mut last: Option<(ErrorCode, String)> = None;
         for attempt in 1..=FINISH_ATTEMPTS {
-            self.tell(prompt::finish_request(attempt, last.as_ref().map(|(_, text)| text.as_str())))?;
+            self.tell(prompt::finish_request(self.session.contract(), attempt, last.as_ref().map(|(_, text)| text.as_str())))?;
             let tools = self.session.tool_definitions();
             let calls = self.ask(tools, None).await?.calls;
             let reports = self.answer(&calls)?;

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use traderharness_market::Day;
 use traderharness_replay::{Record, Response};
 
-/// Contract version of new runs.
+/// Contract version of new runs; a session says under which it is ([`Session::contract`]).
 pub const CONTRACT_VERSION: &str = "v5";
 
 /// What a run is played with, beside session, model and days.
@@ -124,7 +124,7 @@ pub async fn play(
     observer: &mut dyn Observer,
 ) -> Outcome {
     session.set_cancel(settings.cancel.clone());
-    let mut driver = Loop::new(session, client, settings, observer);
+    let mut driver = Loop::new(session, client, settings, observer, days.len());
     let mut records = Vec::with_capacity(days.len());
     let mut stopped = driver.check_settings().err();
     for day in days {

@@ -3,7 +3,7 @@
 //! up its turns.
 
 use crate::phase::ERROR_ROUNDS;
-use crate::prompt;
+use crate::prompt::Reminder;
 use traderharness_contract::parse::has_call_markup;
 use traderharness_replay::Message;
 
@@ -37,7 +37,7 @@ pub(super) enum Verdict {
     /// The next turn.
     GoOn,
     /// The next turn, after this was said.
-    Say(&'static str),
+    Say(Reminder),
     /// The phase is over.
     End(Ended),
 }
@@ -69,11 +69,11 @@ impl Rounds {
         match (protocol, again, empty) {
             // Ends the run under the protocol, the phase without it.
             (_, true, true) => Verdict::End(Ended::EmptyAnswers),
-            _ if markup => Verdict::Say(prompt::CALL_IN_TEXT),
+            _ if markup => Verdict::Say(Reminder::CallInText),
             (false, true, false) => Verdict::End(Ended::RepeatedAnswer),
-            (true, true, false) => Verdict::Say(prompt::SAME_ANSWER),
-            (true, false, _) => Verdict::Say(prompt::NO_CALL),
-            (false, false, _) => Verdict::Say(prompt::NO_CALL_TURNS),
+            (true, true, false) => Verdict::Say(Reminder::SameAnswer),
+            (true, false, _) => Verdict::Say(Reminder::NoCall),
+            (false, false, _) => Verdict::Say(Reminder::NoCallTurns),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Loop<'_> {
     pub(super) async fn exchange(&mut self, messages: Vec<Message>, tools: Vec<Value>) -> Result<Response, RunError> {
         self.check_cancelled()?;
         self.settings.budgets.before_request(&self.used, self.settings.stopwatch.as_deref())?;
-        let mut request = Request::new(&self.settings.model, super::CONTRACT_VERSION);
+        let mut request = Request::new(&self.settings.model, self.session.contract().name());
         request.sampling = self.settings.sampling.clone();
         request.tools = tools;
         request.messages = messages;
@@ -77,8 +77,17 @@ impl Loop<'_> {
     }
 
     /// Runs the calls of one assistant message: neighbouring reads as one batch, everything else alone and in order (engine E10.3).
-    /// Results are said in the order of the calls.
+    /// Results are said in the order in which the calls were run. That is the order of the calls, except under a contract that runs
+    /// those that only read before the others. Reports come in the order of the calls under every contract.
     pub(super) fn answer(&mut self, calls: &[ToolCall]) -> Result<Vec<CallReport>, RunError> {
+        let order = run_order(calls, |name| self.session.reads_first(name));
+        let run: Vec<ToolCall> = order.iter().map(|at| calls[*at].clone()).collect();
+        let mut reports: Vec<(usize, CallReport)> = order.into_iter().zip(self.run_in_order(&run)?).collect();
+        reports.sort_by_key(|(at, _)| *at);
+        Ok(reports.into_iter().map(|(_, report)| report).collect())
+    }
+
+    fn run_in_order(&mut self, calls: &[ToolCall]) -> Result<Vec<CallReport>, RunError> {
         self.session.begin_message();
         let mut reports = Vec::with_capacity(calls.len());
         let batches = batches(calls, |name| self.session.is_read(name));
@@ -148,6 +157,13 @@ impl Progress {
     }
 }
 
+/// Places of the calls of a message in the order in which they are run: those that go first, then the others, each in their order.
+fn run_order(calls: &[ToolCall], goes_first: impl Fn(&str) -> bool) -> Vec<usize> {
+    let (mut first, then): (Vec<usize>, Vec<usize>) = (0..calls.len()).partition(|at| goes_first(&calls[*at].name));
+    first.extend(then);
+    first
+}
+
 /// The calls of a message in batches: maximal runs of neighbouring reads, and every other call by itself (spec/seeds.md B5.1).
 pub(super) fn batches(calls: &[ToolCall], is_read: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut batches: Vec<(Range<usize>, bool)> = Vec::new();
@@ -164,6 +180,20 @@ pub(super) fn batches(calls: &[ToolCall], is_read: impl Fn(&str) -> bool) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // spec/versions.md: message order of the first versions
+    #[test]
+    fn reads_go_first_where_the_contract_says_so() {
+        let check = |names: &str, first: char, expected: &str| {
+            let names: Vec<&str> = names.split_whitespace().collect();
+            let calls: Vec<ToolCall> = names.iter().map(|name| ToolCall::new("id", *name, "{}")).collect();
+            let found = run_order(&calls, |name| name.starts_with(first)).into_iter().map(|at| names[at]).collect::<Vec<_>>();
+            assert_eq!(found.join(" "), expected);
+        };
+        check("W1 R1 W2 R2", 'R', "R1 R2 W1 W2");
+        check("W1 R1 W2 R2", 'X', "W1 R1 W2 R2");
+        check("", 'R', "");
+    }
 
     // spec/seeds.md B5.1: unknown effect is no read
     #[test]

@@ -287,10 +287,10 @@ fn the_memo_stands_behind_the_brief_and_before_conditions_and_window() {
     let again = texts(&scout[1].request);
     assert_eq!(scout[1].turn.point, DecisionPoint::Open1);
     assert!(again[1].starts_with("New trading day"));
-    assert_eq!(again[2], prompt::advice(DecisionPoint::PreMarket));
+    assert_eq!(again[2], prompt::advice(&traderharness_harness::Contract::default(), DecisionPoint::PreMarket));
     assert!(again[3].starts_with("pre_market: breadth is fine."));
     assert_eq!(again[4..6], open[at + 1..at + 3]);
-    assert_eq!(again[6], prompt::advice(DecisionPoint::Open1));
+    assert_eq!(again[6], prompt::advice(&traderharness_harness::Contract::default(), DecisionPoint::Open1));
     assert_eq!(scout[1].request.messages.len(), 7);
     assert_eq!(played.rounds, [3, 3]);
 }

@@ -8,7 +8,7 @@ use traderharness_tools_exec::{Control, PendingError};
 
 fn pending(pairs: &[(&str, ErrorCode)]) -> Control {
     let pending = pairs.iter().map(|(tool, code)| PendingError { tool: (*tool).to_owned(), code: *code }).collect();
-    Control { pending, requested: None }
+    Control { pending, ..Control::default() }
 }
 
 fn run(tool: &str, args: Value, point: DecisionPoint, control: &mut Control) -> Result<Value, ToolFailure> {
