@@ -7,9 +7,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`http`] | the HTTP door |
 //! | [`house`] | [`House`]: the functions every door calls |
 //! | [`config`] | the server's configuration file, strict |
 //! | [`caller`] | tokens and [`Caller`] |
+//! | [`mcp`] | the MCP door: stdio and streamable HTTP |
 //! | [`manifest`] | [`Capability`]: what can be called, under which revision, with which rights |
 //! | [`refusal`] | [`Refusal`]: why something was not done |
 //! | [`reply`] | what a caller gets |
@@ -17,7 +19,9 @@
 pub mod caller;
 pub mod config;
 pub mod house;
+pub mod http;
 pub mod manifest;
+pub mod mcp;
 pub mod refusal;
 pub mod reply;
 

@@ -140,7 +140,13 @@ impl Door {
 fn drawn_key() -> Result<String, Refusal> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| {
-        Refusal::new(FailureClass::DependencyUnavailable, 503, "environment_unavailable", "The machine gives no random bytes.", true)
+        Refusal::new(
+            FailureClass::DependencyUnavailable,
+            503,
+            "environment_unavailable",
+            "The machine gives no random bytes.",
+            true,
+        )
     })?;
     Ok(bytes.iter().fold(String::from("mcp-"), |mut text, byte| {
         use std::fmt::Write as _;

@@ -50,7 +50,8 @@ const FORMS: [Form; 3] = [
 
 /// All prompts.
 pub(super) fn all() -> Vec<Prompt> {
-    let focus = || PromptArgument::new("focus").with_description("What to look at first; at most 1000 characters.").with_required(false);
+    let focus =
+        || PromptArgument::new("focus").with_description("What to look at first; at most 1000 characters.").with_required(false);
     FORMS.iter().map(|form| Prompt::new(form.name, Some(form.description), Some(vec![focus()])).with_title(form.title)).collect()
 }
 
@@ -58,10 +59,18 @@ pub(super) fn all() -> Vec<Prompt> {
 ///
 /// # Errors
 /// Invalid parameters for an unknown prompt or argument; what the house refuses otherwise.
-pub(super) async fn get(door: &Door, seat: &Seat, name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+pub(super) async fn get(
+    door: &Door,
+    seat: &Seat,
+    name: &str,
+    arguments: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
     let Some(form) = FORMS.iter().find(|form| form.name == name) else {
         let shown: String = name.chars().take(100).collect();
-        return Err(ErrorData::invalid_params(format!("There is no prompt {shown}. Prompts: morning, decision_point, close."), None));
+        return Err(ErrorData::invalid_params(
+            format!("There is no prompt {shown}. Prompts: morning, decision_point, close."),
+            None,
+        ));
     };
     let focus = read_focus(arguments)?;
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
@@ -79,7 +88,10 @@ pub(super) async fn get(door: &Door, seat: &Seat, name: &str, arguments: Option<
     if state.finished {
         text = format!("{brief}\n\n---\n\nThe session has ended: nothing can be traded any more.");
     } else if !fits {
-        text.push_str(&format!("\n\nThe clock stands at {} of {}: what is said above is the brief of that point.", state.point, state.day));
+        text.push_str(&format!(
+            "\n\nThe clock stands at {} of {}: what is said above is the brief of that point.",
+            state.point, state.day
+        ));
     }
     if let Some(focus) = focus {
         text.push_str(&format!("\n\nLook at this first: {focus}"));

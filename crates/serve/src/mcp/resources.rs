@@ -44,7 +44,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(uri, name).with_title(title).with_mime_type(JSON).with_description(description)
     };
     vec![
-        template(format!("{CATALOG}/{TOOL}"), "manifest", "Manifest", "Manifest of one tool: schemas, revision, scopes, sources."),
+        template(
+            format!("{CATALOG}/{TOOL}"),
+            "manifest",
+            "Manifest",
+            "Manifest of one tool: schemas, revision, scopes, sources.",
+        ),
         template(format!("{JOBS}{JOB}"), "job", "Job", "State of a long call, and what it came to."),
     ]
 }

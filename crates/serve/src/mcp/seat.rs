@@ -79,7 +79,7 @@ pub(super) struct Said {
 impl Said {
     /// Reads `_meta` first and headers second.
     pub(super) fn of(meta: &RequestMetaObject, extensions: &Extensions) -> Self {
-        let parts = extensions.get::<::http::request::Parts>();
+        let parts = extensions.get::<axum::http::request::Parts>();
         let word = |key: &str, header: &str| {
             let inline = meta.get(key).and_then(|value| value.as_str()).map(str::to_owned);
             inline.or_else(|| parts?.headers.get(header)?.to_str().ok().map(str::to_owned))
@@ -117,7 +117,9 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
                     FailureClass::InvalidInput,
                     422,
                     "session_unclear",
-                    format!("You have several open sessions: name one in _meta[\"{SESSION}\"] or in the header {SESSION_HEADER}."),
+                    format!(
+                        "You have several open sessions: name one in _meta[\"{SESSION}\"] or in the header {SESSION_HEADER}."
+                    ),
                     true,
                 )
                 .with("open_sessions", open)),

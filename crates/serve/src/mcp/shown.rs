@@ -93,7 +93,8 @@ fn condition(schema: &Value) -> Option<String> {
     if let Some(required) = names(then).filter(|names| !names.is_empty()) {
         parts.push(format!("{} required", listed(&required, "and")));
     }
-    let choices: Vec<String> = then.get("anyOf").and_then(Value::as_array).into_iter().flatten().filter_map(names).flatten().collect();
+    let choices: Vec<String> =
+        then.get("anyOf").and_then(Value::as_array).into_iter().flatten().filter_map(names).flatten().collect();
     if !choices.is_empty() {
         parts.push(format!("at least one of {} required", choices.join(", ")));
     }

@@ -1,0 +1,161 @@
+//! Streamable HTTP at one address. Every request carries a token; a connection belongs to the caller who began it, and to anyone else it
+//! does not exist.
+
+use super::Door;
+use super::desk::Desk;
+use super::seat::Origin;
+use crate::{Caller, Refusal};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Router, routing};
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use traderharness_contract::FailureClass;
+
+/// Header of the connection's id.
+const CONNECTION: &str = "mcp-session-id";
+
+/// How the door is opened over HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Names beside the loopback ones that a `Host` or `Origin` header may have.
+    pub hosts: Vec<String>,
+    /// Bytes of a message.
+    pub body_bytes: usize,
+    /// Open connections of all callers.
+    pub connections: usize,
+    /// Time without a request after which a connection is forgotten. Its hosted session stays.
+    pub idle: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self { hosts: Vec::new(), body_bytes: 1 << 20, connections: 256, idle: Duration::from_secs(2 * 60 * 60) }
+    }
+}
+
+/// Whose connection is whose.
+struct Connections {
+    door: Door,
+    live: Arc<LocalSessionManager>,
+    owners: Mutex<BTreeMap<String, String>>,
+    most: usize,
+}
+
+impl Connections {
+    fn belongs_to(&self, id: &str, caller: &Caller) -> bool {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(id).is_some_and(|owner| *owner == caller.id)
+    }
+
+    /// Forgets connections that have ended; says how many are left.
+    async fn tidy(&self) -> usize {
+        let known: Vec<String> = self.owners.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        for id in known {
+            if !self.live.has_session(&id.as_str().into()).await.unwrap_or(false) {
+                self.owners.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
+        }
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn begun(&self, id: &str, caller: &Caller) {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), caller.id.clone());
+    }
+}
+
+/// The door at `/mcp`, to be merged into a server's router.
+pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSettings) -> Router<S> {
+    let mut live = LocalSessionManager::default();
+    live.session_config.keep_alive = Some(settings.idle);
+    let live = Arc::new(live);
+    let hosts = ["localhost", "127.0.0.1", "::1"].into_iter().map(str::to_owned).chain(settings.hosts.iter().cloned());
+    let hosts: Vec<String> = hosts.collect();
+    let bracketed = |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let origins = hosts.iter().map(bracketed).flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]);
+    let server = StreamableHttpServerConfig::default()
+        .with_allowed_origins(origins)
+        .enforce_origin_validation()
+        .with_allowed_hosts(hosts.clone())
+        .with_json_response(true)
+        .with_max_request_body_bytes(settings.body_bytes);
+    let desks = door.clone();
+    let service = StreamableHttpService::new(move || Ok(Desk::new(desks.clone(), Origin::Http)), Arc::clone(&live), server);
+    let connections = Arc::new(Connections { door, live, owners: Mutex::default(), most: settings.connections });
+    Router::new()
+        .route_service("/mcp", routing::any_service(service))
+        .layer(from_fn_with_state(connections, guard))
+        .with_state(())
+}
+
+/// Who asks, and whether the connection is theirs.
+async fn guard(State(connections): State<Arc<Connections>>, mut request: Request, next: Next) -> Response {
+    let token = match bearer(request.headers()) {
+        Ok(token) => token,
+        Err(refusal) => return refused(&refusal),
+    };
+    let caller = match connections.door.house().authenticate(token.as_deref()) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(&refusal),
+    };
+    let named = request.headers().get(CONNECTION).map(|id| id.to_str().unwrap_or_default().to_owned());
+    match &named {
+        // The same answer as for a connection that does not exist.
+        Some(id) if !connections.belongs_to(id, &caller) => {
+            let words = "There is no such connection: begin a new one.";
+            return refused(&Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_connection", words, false));
+        }
+        Some(_) => {}
+        None if request.method() == Method::POST && connections.tidy().await >= connections.most => {
+            let words = "Too many connections are open: try again later.";
+            return refused(
+                &Refusal::new(FailureClass::DependencyUnavailable, 503, "too_many_connections", words, true).after(5),
+            );
+        }
+        None => {}
+    }
+    request.extensions_mut().insert(Arc::clone(&caller));
+    let response = next.run(request).await;
+    if named.is_none()
+        && let Some(id) = response.headers().get(CONNECTION).and_then(|id| id.to_str().ok())
+    {
+        connections.begun(id, &caller);
+    }
+    response
+}
+
+/// The token of an `Authorization` header; `None` when there is no header.
+fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return if headers.contains_key(header::AUTHORIZATION) { Err(no_token()) } else { Ok(None) };
+    };
+    let text = value.to_str().map_err(|_| no_token())?;
+    let (scheme, token) = text.split_once(' ').ok_or_else(no_token)?;
+    if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(token.trim().to_owned())) } else { Err(no_token()) }
+}
+
+fn no_token() -> Refusal {
+    Refusal::new(FailureClass::Forbidden, 401, "unauthorized", "Send one header `Authorization: Bearer <token>`.", false)
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Body::from(refusal.record().to_string())).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = refusal.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
