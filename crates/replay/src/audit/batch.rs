@@ -256,3 +256,8 @@ pub(super) fn partial(bytes: &[u8]) -> usize {
     };
     cut.filter(|back| bytes.get(bytes.len() - back).is_some_and(|first| length(*first) > *back)).unwrap_or(0)
 }
+
+/// Bytes as text; what is no UTF-8 becomes the sign for it. Whole texts, which nearly all are, are checked in long steps.
+pub(super) fn lossy(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), std::borrow::Cow::Borrowed)
+}

@@ -1,8 +1,8 @@
 //! Six-digit codes (engine E8.3). Must leave every number alone that cannot be told for a code.
 
-use super::Form;
 use super::around::{alnum, amount_after, byte, digit, digits, number_word_before, value, word, word_before};
 use super::finding::FindingKind;
+use super::{Auditor, Form};
 use std::collections::BTreeMap;
 
 /// An exchange.
@@ -46,13 +46,14 @@ impl Exchange {
 pub(super) type Universe = BTreeMap<u32, Option<Exchange>>;
 
 /// Whether the six digits from `at` to `end` are a code: which form, and where it begins and ends with its exchange.
-pub(super) fn six(text: &[u8], at: usize, end: usize, universe: &Universe, program: bool) -> Option<(usize, usize, Form)> {
+pub(super) fn six(text: &[u8], at: usize, end: usize, rules: &Auditor, program: bool) -> Option<(usize, usize, Form)> {
     let digits_ = text.get(at..end).and_then(|d| std::str::from_utf8(d).ok())?;
     let number = value(text, at, end)?;
     let (left, before) = mark_before(text, at);
     let (right, after) = mark_after(text, end);
     if let Some(mark) = before.or(after) {
-        let real = match universe.get(&number) {
+        let real = match rules.universe.get(&number) {
+            Some(_) if rules.permuted => false,
             Some(exchange) => exchange.or_else(|| Exchange::of(digits_)) == Some(mark),
             // The code of a company that the dataset does not have; `000001.SH` is an index.
             None => Exchange::of(digits_) == Some(mark),
@@ -60,7 +61,7 @@ pub(super) fn six(text: &[u8], at: usize, end: usize, universe: &Universe, progr
         let (from, to) = (if before.is_some() { left } else { at }, if after.is_some() { right } else { end });
         return real.then_some((from, to, Form(FindingKind::Code, "with_exchange")));
     }
-    let known = universe.contains_key(&number);
+    let known = !rules.permuted && rules.universe.contains_key(&number);
     let quoted = matches!((byte(text, at.wrapping_sub(1)), byte(text, end)), (Some(b'"' | b'\''), Some(b'"' | b'\'')));
     (known && (!program || quoted) && alone(text, at, end)).then_some((at, end, Form(FindingKind::Code, "alone")))
 }

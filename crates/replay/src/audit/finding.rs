@@ -87,10 +87,16 @@ pub enum Severity {
 pub struct Finding {
     /// File, as the caller names it.
     pub file: String,
-    /// Line, from 1; 0 when the finding is about the whole file.
+    /// Line, from 1; 0 when the finding is about the whole file, or in a table.
     pub line: u64,
     /// Byte from the start of the file: of the finding itself in texts, of the value that holds it in JSON.
     pub offset: u64,
+    /// Row of a table, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u64>,
+    /// Column of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// JSON Pointer (RFC 6901) of the value in its document; `#` goes into a text that is JSON itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
@@ -102,6 +108,17 @@ pub struct Finding {
     pub detail: String,
     /// What stands there, with a little around it; secrets and host paths are taken out.
     pub excerpt: String,
+}
+
+impl Finding {
+    /// Turns the place in the JSON that a table was read as into a place in the table.
+    pub(super) fn of_table(&mut self) {
+        self.row = (self.line > 0).then_some(self.line);
+        let pointer = self.pointer.as_deref().unwrap_or_default();
+        let column = pointer.split('/').nth(1).map(|step| step.trim_end_matches('#').replace("~1", "/").replace("~0", "~"));
+        self.column = column.filter(|column| !column.is_empty());
+        (self.line, self.offset) = (0, 0);
+    }
 }
 
 /// What was found in one artifact or in many, in the order of the artifact.
@@ -151,6 +168,8 @@ pub fn whole_file(file: &str, kind: FindingKind, detail: &str, why: &str) -> Fin
         file: file.to_owned(),
         line: 0,
         offset: 0,
+        row: None,
+        column: None,
         pointer: None,
         kind,
         severity: kind.severity(),

@@ -1,8 +1,8 @@
 //! Reads JSON and JSONL as a stream of strings with their places. Must be bounded whatever comes: no document, line or string is held
 //! whole. What is not JSON is searched as text, and reading goes on with the next line.
 
-use super::Search;
-use super::batch::{AFTER, BEFORE, Batch, FULL, Role, Step, partial};
+use super::batch::{AFTER, BEFORE, Batch, FULL, Role, Step, lossy, partial};
+use super::desk::Desk;
 use super::finding::FindingKind;
 
 /// Deepest nesting of containers.
@@ -97,50 +97,48 @@ impl Reader {
     }
 
     /// Takes the next bytes of the artifact.
-    pub(super) fn feed(&mut self, bytes: &[u8], batch: &mut Batch, search: &mut Search<'_>) {
+    pub(super) fn feed(&mut self, bytes: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) {
         let mut at = 0;
         while let Some(byte) = bytes.get(at).copied() {
             let rest = bytes.get(at..).unwrap_or_default();
             let step = match self.state {
-                State::Text { key } => self.text(rest, key, batch, search),
-                State::Raw => self.raw(rest, batch, search),
-                State::Scalar => self.scalar(rest, batch, search),
+                State::Text { key } => self.text(rest, key, batch, desk),
+                State::Raw => self.raw(rest, batch, desk),
+                State::Scalar => self.scalar(rest, batch, desk),
                 _ => {
-                    self.punctuation(byte, batch, search);
+                    self.punctuation(byte, batch, desk);
                     1
                 }
             };
             at += step;
             self.offset += step as u64;
             if self.nested == NESTED && batch.is_full() {
-                self.flush(batch, search);
+                self.flush(batch, desk);
             }
         }
     }
 
     /// The artifact ends.
-    pub(super) fn finish(&mut self, batch: &mut Batch, search: &mut Search<'_>) {
+    pub(super) fn finish(&mut self, batch: &mut Batch, desk: &mut Desk<'_>) {
         if self.state == State::Scalar {
-            self.end_scalar(batch, search);
+            self.end_scalar(batch, desk);
         }
         let whole = matches!(self.state, State::Done | State::Raw) && self.frames.is_empty();
         if self.state == State::Raw {
-            self.end_text(Role::Text, batch, search);
+            self.end_text(Role::Text, batch, desk);
         } else if !whole {
             if matches!(self.state, State::Text { .. }) {
-                self.end_text(Role::Text, batch, search);
+                self.end_text(Role::Text, batch, desk);
             }
-            self.fault(FindingKind::Truncated, "the artifact ends inside of its JSON", search);
+            self.fault(FindingKind::Truncated, "the artifact ends inside of its JSON", desk);
         }
         if self.nested == NESTED {
-            search.run(batch);
-            batch.clear();
+            desk.run(batch);
         }
     }
 
     /// Searches the batch and goes on with an empty one that knows the containers this place is in.
-    fn flush(&mut self, batch: &mut Batch, search: &mut Search<'_>) {
-        search.run(batch);
+    fn flush(&mut self, batch: &mut Batch, desk: &mut Desk<'_>) {
         let path: Vec<(Option<String>, Step, Option<String>, Step)> = self
             .frames
             .iter()
@@ -150,7 +148,7 @@ impl Reader {
                 (named(step), step, named(frame.key), frame.key)
             })
             .collect();
-        batch.clear();
+        desk.run(batch);
         self.root = batch.node(0, Step::Root);
         let mut parent = self.root;
         for (frame, (name, step, key, key_step)) in self.frames.iter_mut().zip(path) {
@@ -161,19 +159,19 @@ impl Reader {
         }
     }
 
-    fn fault(&mut self, kind: FindingKind, what: &str, search: &mut Search<'_>) {
+    fn fault(&mut self, kind: FindingKind, what: &str, desk: &mut Desk<'_>) {
         self.failed = true;
         if self.nested == NESTED {
-            search.fault(kind, what, (self.line, self.offset));
+            desk.fault(kind, what, (self.line, self.offset));
         }
     }
 
     /// From here on it is no JSON.
-    fn give_up(&mut self, what: &str, batch: &mut Batch, search: &mut Search<'_>) {
+    fn give_up(&mut self, what: &str, batch: &mut Batch, desk: &mut Desk<'_>) {
         if matches!(self.state, State::Text { .. }) {
-            self.end_text(Role::Text, batch, search);
+            self.end_text(Role::Text, batch, desk);
         }
-        self.fault(FindingKind::InvalidJson, what, search);
+        self.fault(FindingKind::InvalidJson, what, desk);
         self.frames.clear();
         // What was read of a number is searched as text too.
         let kept = if self.state == State::Scalar { std::mem::take(&mut self.held) } else { vec![] };
@@ -190,11 +188,11 @@ impl Reader {
         self.place = (self.line, self.offset);
     }
 
-    fn punctuation(&mut self, byte: u8, batch: &mut Batch, search: &mut Search<'_>) {
+    fn punctuation(&mut self, byte: u8, batch: &mut Batch, desk: &mut Desk<'_>) {
         match (byte, self.state) {
             (b'\n', state) => {
                 if self.lines && state != State::Done {
-                    self.fault(FindingKind::InvalidJson, "the line ends inside of its JSON", search);
+                    self.fault(FindingKind::InvalidJson, "the line ends inside of its JSON", desk);
                     self.frames.clear();
                     self.state = State::Done;
                 }
@@ -204,11 +202,11 @@ impl Reader {
             (b'\xef' | b'\xbb' | b'\xbf', State::Value | State::Done) if self.offset < 3 => {}
             (_, State::Done) if self.lines && self.whole != self.line => {
                 self.state = State::Value;
-                self.value(byte, batch, search);
+                self.value(byte, batch, desk);
             }
             (b']', State::FirstItem | State::After) if self.frames.last().is_some_and(|f| !f.object) => self.close(),
             (b'}', State::FirstKey | State::After) if self.frames.last().is_some_and(|f| f.object) => self.close(),
-            (_, State::Value | State::FirstItem) => self.value(byte, batch, search),
+            (_, State::Value | State::FirstItem) => self.value(byte, batch, desk),
             (b'"', State::Key | State::FirstKey) => {
                 self.start(State::Text { key: true });
                 self.place.1 += 1;
@@ -222,17 +220,17 @@ impl Reader {
                 });
             }
             _ => {
-                self.give_up("not JSON", batch, search);
+                self.give_up("not JSON", batch, desk);
                 self.held.push(byte);
             }
         }
     }
 
-    fn value(&mut self, byte: u8, batch: &mut Batch, search: &mut Search<'_>) {
+    fn value(&mut self, byte: u8, batch: &mut Batch, desk: &mut Desk<'_>) {
         match byte {
             b'{' | b'[' => {
                 if self.frames.len() >= DEEPEST {
-                    return self.give_up("nested too deep", batch, search);
+                    return self.give_up("nested too deep", batch, desk);
                 }
                 let (parent, step) = self.here(batch);
                 let node = batch.node(parent, step);
@@ -248,7 +246,7 @@ impl Reader {
                 self.held.push(byte);
             }
             _ => {
-                self.give_up("not JSON", batch, search);
+                self.give_up("not JSON", batch, desk);
                 self.held.push(byte);
             }
         }
@@ -279,28 +277,28 @@ impl Reader {
         }
     }
 
-    fn scalar(&mut self, rest: &[u8], batch: &mut Batch, search: &mut Search<'_>) -> usize {
+    fn scalar(&mut self, rest: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
         let more = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+')).count();
         self.held.extend_from_slice(rest.get(..more.min(LONGEST_SCALAR)).unwrap_or_default());
         if self.held.len() > LONGEST_SCALAR {
-            self.give_up("a number without end", batch, search);
+            self.give_up("a number without end", batch, desk);
         } else if more < rest.len() {
-            self.end_scalar(batch, search);
+            self.end_scalar(batch, desk);
         }
         more
     }
 
-    fn end_scalar(&mut self, batch: &mut Batch, search: &mut Search<'_>) {
+    fn end_scalar(&mut self, batch: &mut Batch, desk: &mut Desk<'_>) {
         let held = std::mem::take(&mut self.held);
         let text = std::str::from_utf8(&held).unwrap_or_default();
         let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         // Whether the number is a number in every detail is not the audit's business; a word is one of three.
         if !number && !matches!(text, "true" | "false" | "null") {
             self.held = held;
-            return self.give_up("not JSON", batch, search);
+            return self.give_up("not JSON", batch, desk);
         }
         let at = self.here(batch);
-        if number && let Some(form) = search.rules.number(batch.name_of(at), text) {
+        if number && let Some(form) = desk.rules.number(batch.name_of(at), text) {
             let start = batch.text.len() as u32;
             batch.push(text, (0, text.len()), self.place, Role::Number, at);
             batch.numbers.push((start, start + text.len() as u32, form));
@@ -311,21 +309,21 @@ impl Reader {
     }
 
     /// Bytes of a string: up to its end, an escape, or what there is.
-    fn text(&mut self, rest: &[u8], key: bool, batch: &mut Batch, search: &mut Search<'_>) -> usize {
+    fn text(&mut self, rest: &[u8], key: bool, batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
         if !self.escape.is_empty() {
-            return self.escaped(rest, batch, search);
+            return self.escaped(rest, batch, desk);
         }
         let end = self.plain(rest);
         if end > 0 {
             if self.held.len() >= FULL {
-                self.piece(Role::Value, batch, search);
+                self.piece(Role::Value, batch, desk);
             }
             return end;
         }
         match rest.first() {
             Some(b'"') => {
                 self.lone_half();
-                self.end_string(key, batch, search);
+                self.end_string(key, batch, desk);
                 1
             }
             Some(b'\\') => {
@@ -334,7 +332,7 @@ impl Reader {
             }
             // A line end inside of a string: the line is cut.
             _ => {
-                self.give_up("a string that does not end on its line", batch, search);
+                self.give_up("a string that does not end on its line", batch, desk);
                 0
             }
         }
@@ -365,7 +363,7 @@ impl Reader {
     }
 
     /// One more byte of an escape.
-    fn escaped(&mut self, rest: &[u8], batch: &mut Batch, search: &mut Search<'_>) -> usize {
+    fn escaped(&mut self, rest: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
         let byte = rest.first().copied().unwrap_or_default();
         self.escape.push(byte);
         let plain = match (self.escape.len(), byte) {
@@ -385,7 +383,7 @@ impl Reader {
                 return 1;
             }
             _ => {
-                self.give_up("an escape that JSON does not know", batch, search);
+                self.give_up("an escape that JSON does not know", batch, desk);
                 return 0;
             }
         };
@@ -417,30 +415,30 @@ impl Reader {
         }
     }
 
-    fn end_string(&mut self, key: bool, batch: &mut Batch, search: &mut Search<'_>) {
+    fn end_string(&mut self, key: bool, batch: &mut Batch, desk: &mut Desk<'_>) {
         if key {
             let held = std::mem::take(&mut self.held);
-            let name = String::from_utf8_lossy(&held);
+            let name = lossy(&held);
             let step = batch.key(name.get(..name.floor_char_boundary(200)).unwrap_or_default());
             if let Some(frame) = self.frames.last_mut() {
                 frame.key = step;
             }
             drop(name);
             self.held = held;
-            self.end_text(Role::Key, batch, search);
+            self.end_text(Role::Key, batch, desk);
             self.state = State::Colon;
             return;
         }
-        if !self.pieces && self.nested > 0 && self.inside(batch, search) {
+        if !self.pieces && self.nested > 0 && self.inside(batch, desk) {
             self.held.clear();
         } else {
-            self.end_text(Role::Value, batch, search);
+            self.end_text(Role::Value, batch, desk);
         }
         self.after();
     }
 
     /// Reads a string that is JSON itself as JSON; false when it is not.
-    fn inside(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> bool {
+    fn inside(&mut self, batch: &mut Batch, desk: &mut Desk<'_>) -> bool {
         let inner = self.held.trim_ascii();
         let looks = matches!((inner.first(), inner.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')));
         if !looks || std::str::from_utf8(inner).is_err() {
@@ -454,8 +452,8 @@ impl Reader {
         (reader.line, reader.offset) = self.place;
         (reader.root, reader.top) = (outer, Step::Inside);
         let held = std::mem::take(&mut self.held);
-        reader.feed(held.trim_ascii(), batch, search);
-        reader.finish(batch, search);
+        reader.feed(held.trim_ascii(), batch, desk);
+        reader.finish(batch, desk);
         self.held = held;
         if reader.failed {
             batch.back_to(mark);
@@ -468,18 +466,18 @@ impl Reader {
         !reader.failed
     }
 
-    fn raw(&mut self, rest: &[u8], batch: &mut Batch, search: &mut Search<'_>) -> usize {
+    fn raw(&mut self, rest: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
         let stop = memchr::memchr(b'\n', rest);
         let end = stop.unwrap_or(rest.len()).min(FULL);
         self.held.extend_from_slice(rest.get(..end).unwrap_or_default());
         if self.held.len() >= FULL {
-            self.piece(Role::Text, batch, search);
+            self.piece(Role::Text, batch, desk);
         }
         if stop != Some(end) {
             return end;
         }
         if self.lines {
-            self.end_text(Role::Text, batch, search);
+            self.end_text(Role::Text, batch, desk);
             self.state = State::Done;
         } else {
             self.held.push(b'\n');
@@ -489,7 +487,7 @@ impl Reader {
     }
 
     /// Lets a part of a long text go, and keeps what the next one needs.
-    fn piece(&mut self, role: Role, batch: &mut Batch, search: &mut Search<'_>) {
+    fn piece(&mut self, role: Role, batch: &mut Batch, desk: &mut Desk<'_>) {
         let at = self.here(batch);
         let (text, rest) = split(&self.held);
         let keep = text.floor_char_boundary(text.len().saturating_sub(BEFORE + AFTER));
@@ -501,11 +499,11 @@ impl Reader {
         self.held = next;
         self.pieces = true;
         if self.nested == NESTED {
-            self.flush(batch, search);
+            self.flush(batch, desk);
         }
     }
 
-    fn end_text(&mut self, role: Role, batch: &mut Batch, search: &mut Search<'_>) {
+    fn end_text(&mut self, role: Role, batch: &mut Batch, desk: &mut Desk<'_>) {
         let at = match role {
             Role::Key => self.frames.last().map_or((self.root, Step::Root), |frame| (frame.node, frame.key)),
             _ => self.here(batch),
@@ -515,7 +513,7 @@ impl Reader {
             Ok(text) => std::borrow::Cow::Borrowed(text),
             Err(_) => {
                 if self.nested == NESTED {
-                    search.fault(FindingKind::InvalidText, "a string that is no UTF-8", self.place);
+                    desk.fault(FindingKind::InvalidText, "a string that is no UTF-8", self.place);
                 }
                 String::from_utf8_lossy(&held)
             }
@@ -525,7 +523,7 @@ impl Reader {
             role => role,
         };
         let value = role == Role::Value && !self.pieces;
-        if value && let Some(form) = search.rules.value(batch.name_of(at), &text) {
+        if value && let Some(form) = desk.rules.value(batch.name_of(at), &text) {
             let start = batch.text.len() as u32;
             batch.numbers.push((start, start + text.len() as u32, form));
         }
@@ -539,5 +537,5 @@ impl Reader {
 /// A text and the bytes of a character that is not there whole yet.
 fn split(held: &[u8]) -> (std::borrow::Cow<'_, str>, &[u8]) {
     let at = held.len() - partial(held);
-    (String::from_utf8_lossy(held.get(..at).unwrap_or_default()), held.get(at..).unwrap_or_default())
+    (lossy(held.get(..at).unwrap_or_default()), held.get(at..).unwrap_or_default())
 }

@@ -19,6 +19,7 @@ mod around;
 mod batch;
 mod codes;
 mod dates;
+mod desk;
 mod excerpt;
 mod finding;
 mod json;
@@ -34,6 +35,7 @@ pub use rules::{DatePolicy, NameKind, Rules};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use batch::Batch;
 use codes::Universe;
+use desk::Desk;
 use marks::What;
 use search::Search;
 use std::io::Read;
@@ -45,6 +47,8 @@ pub enum Kind {
     Json,
     /// One JSON document a line.
     Jsonl,
+    /// Rows of a table, one JSON object a line: findings tell row and column.
+    Rows,
     /// HTML: character references are resolved, programs in it are known for programs.
     Html,
     /// Anything else that is text.
@@ -52,6 +56,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub(crate) const fn is_lines(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Rows)
+    }
+
+    pub(crate) const fn is_structured(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonl | Self::Rows)
+    }
+
     /// The kind of a file by the ending of its name, in lower case and without the dot; `None` for one that is not known.
     pub fn of(ending: &str) -> Option<Self> {
         Some(match ending {
@@ -81,6 +93,7 @@ pub struct Auditor {
     whats: Vec<What>,
     allowed: Option<AhoCorasick>,
     universe: Universe,
+    permuted: bool,
     dates: bool,
     listed: u64,
 }
@@ -109,6 +122,7 @@ impl Auditor {
             whats: patterns.into_iter().map(|(_, what)| what).collect(),
             allowed: AhoCorasick::new(&allowed).ok().filter(|_| !allowed.is_empty()),
             universe: rules.universe(),
+            permuted: rules.permuted,
             dates: rules.dates == DatePolicy::Forbidden,
             listed: rules.listed,
         }
@@ -117,35 +131,46 @@ impl Auditor {
     /// Searches an artifact that comes as bytes. Whatever comes, this ends with the reader and never fails: what cannot be read is
     /// among the findings.
     pub fn scan(&self, file: &str, mut reader: impl Read, kind: Kind) -> Findings {
-        let mut search = Search::new(self, file, kind);
-        let mut batch = Batch::default();
-        let mut json = json::Reader::new(kind == Kind::Jsonl);
-        let mut plain = plain::Reader::new(kind == Kind::Html);
-        let structured = matches!(kind, Kind::Json | Kind::Jsonl);
-        let mut buffer = vec![0; READ];
-        loop {
-            let read = match reader.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    search.unreadable(&error);
-                    break;
+        let structured = kind.is_structured();
+        let mut faults = Findings::default();
+        // Reading and searching take about as long: a long artifact is read here and searched beside.
+        let found = desk::beside(Search::new(self, file, kind), |search| {
+            let mut desk = Desk { rules: self, file, faults: &mut faults, search };
+            let mut batch = Batch::default();
+            let mut json = json::Reader::new(kind.is_lines());
+            let mut plain = plain::Reader::new(kind == Kind::Html);
+            let mut buffer = vec![0; READ];
+            loop {
+                let read = match reader.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(read) => read,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(error) => {
+                        desk.unreadable(&error);
+                        break;
+                    }
+                };
+                let bytes = buffer.get(..read).unwrap_or_default();
+                desk.faults.bytes += read as u64;
+                if structured {
+                    json.feed(bytes, &mut batch, &mut desk);
+                } else {
+                    plain.feed(bytes, &mut batch, &mut desk);
                 }
-            };
-            let bytes = buffer.get(..read).unwrap_or_default();
-            search.out.bytes += read as u64;
-            if structured {
-                json.feed(bytes, &mut batch, &mut search);
-            } else {
-                plain.feed(bytes, &mut batch, &mut search);
             }
+            if structured {
+                json.finish(&mut batch, &mut desk);
+            } else {
+                plain.finish(&mut batch, &mut desk);
+            }
+        });
+        // Faults were told when they were met, findings when their batch was searched.
+        let mut all = faults;
+        all.append(found);
+        all.findings.sort_by_key(|finding| finding.offset);
+        if kind == Kind::Rows {
+            all.findings.iter_mut().for_each(Finding::of_table);
         }
-        if structured {
-            json.finish(&mut batch, &mut search);
-        } else {
-            plain.finish(&mut batch, &mut search);
-        }
-        search.finish()
+        all
     }
 }

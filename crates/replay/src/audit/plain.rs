@@ -1,7 +1,7 @@
 //! Reads text and HTML in pieces. Must be bounded: a file without a line end is no longer than any other.
 
-use super::Search;
-use super::batch::{AFTER, BEFORE, Batch, FULL, Role, Step, partial};
+use super::batch::{AFTER, BEFORE, Batch, FULL, Role, Step, lossy, partial};
+use super::desk::Desk;
 use super::finding::FindingKind;
 
 /// The reader.
@@ -22,39 +22,39 @@ impl Reader {
         Self { html, script: false, held: vec![], again: 0, line: 1, offset: 0 }
     }
 
-    pub(super) fn feed(&mut self, bytes: &[u8], batch: &mut Batch, search: &mut Search<'_>) {
+    pub(super) fn feed(&mut self, bytes: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) {
         for part in bytes.chunks(FULL) {
             self.held.extend_from_slice(part);
             if self.held.len() >= FULL {
-                self.take(false, batch, search);
+                self.take(false, batch, desk);
             }
         }
     }
 
-    pub(super) fn finish(&mut self, batch: &mut Batch, search: &mut Search<'_>) {
-        self.take(true, batch, search);
+    pub(super) fn finish(&mut self, batch: &mut Batch, desk: &mut Desk<'_>) {
+        self.take(true, batch, desk);
     }
 
     /// Searches what is held; the end of it is kept for the next piece unless it is the last.
-    fn take(&mut self, last: bool, batch: &mut Batch, search: &mut Search<'_>) {
+    fn take(&mut self, last: bool, batch: &mut Batch, desk: &mut Desk<'_>) {
         let held = std::mem::take(&mut self.held);
         let mut at = 0;
         while self.html
             && let Some(end) = self.turn(held.get(at..).unwrap_or_default())
         {
-            self.push(held.get(at..at + end).unwrap_or_default(), usize::MAX, batch, search);
+            self.push(held.get(at..at + end).unwrap_or_default(), usize::MAX, batch, desk);
             self.again = 0;
             self.script = !self.script;
             at += end;
         }
         let rest = held.get(at..).unwrap_or_default();
         if last {
-            self.push(rest, usize::MAX, batch, search);
+            self.push(rest, usize::MAX, batch, desk);
         } else if rest.len() > 2 * (BEFORE + AFTER) {
             let own = boundary(rest, rest.len() - AFTER);
             let keep = boundary(rest, own - BEFORE);
             let (line, offset) = (self.line, self.offset);
-            self.push(rest.get(..rest.len() - partial(rest)).unwrap_or_default(), own, batch, search);
+            self.push(rest.get(..rest.len() - partial(rest)).unwrap_or_default(), own, batch, desk);
             self.line = line + newlines(rest.get(..keep).unwrap_or_default());
             self.offset = offset + keep as u64;
             self.again = own - keep;
@@ -62,8 +62,7 @@ impl Reader {
         } else {
             self.held = rest.to_vec();
         }
-        search.run(batch);
-        batch.clear();
+        desk.run(batch);
     }
 
     /// Where text becomes program or program text.
@@ -74,11 +73,11 @@ impl Reader {
         })
     }
 
-    fn push(&mut self, bytes: &[u8], own: usize, batch: &mut Batch, search: &mut Search<'_>) {
+    fn push(&mut self, bytes: &[u8], own: usize, batch: &mut Batch, desk: &mut Desk<'_>) {
         let place = (self.line, self.offset);
-        let text = String::from_utf8_lossy(bytes);
+        let text = lossy(bytes);
         if matches!(text, std::borrow::Cow::Owned(_)) {
-            search.fault(FindingKind::InvalidText, "a stretch that is no UTF-8", place);
+            desk.fault(FindingKind::InvalidText, "a stretch that is no UTF-8", place);
         }
         let role = if self.script { Role::Code } else { Role::Text };
         let node = batch.node(0, Step::Root);

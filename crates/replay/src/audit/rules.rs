@@ -52,6 +52,9 @@ pub struct Rules {
     pub names: Vec<(String, NameKind)>,
     /// Real codes, six digits; the exchange where it is not the one that the digits tell.
     pub codes: Vec<(String, Option<Exchange>)>,
+    /// Codes are masked by other codes of the dataset (style `permutation`): a code of the dataset tells nothing of whether it is the
+    /// real one, and is no finding. A code that the dataset does not have still is.
+    pub permuted: bool,
     /// Texts that are no leak wherever they stand: visible aliases that look like codes, the model's id with its date of release.
     pub allowed: Vec<String>,
     /// Absolute dates.
@@ -94,6 +97,7 @@ impl Default for Rules {
         Self {
             names: vec![],
             codes: vec![],
+            permuted: false,
             // The dialect of every JSON Schema that a recorded request carries.
             allowed: vec!["draft/2020-12".to_owned(), "draft/2019-09".to_owned()],
             dates: DatePolicy::default(),
@@ -167,7 +171,7 @@ impl Auditor {
         }
         // The key last: most numbers are neither, and this is asked for every one.
         let code = whole.len() <= 6 && whole.parse().is_ok_and(|code| self.universe.contains_key(&code));
-        if code && is_code_key(key) {
+        if code && !self.permuted && is_code_key(key) {
             return Some(Form(FindingKind::Code, "number"));
         }
         let form = self.dates.then(|| moment(whole)).flatten()?;

@@ -52,33 +52,6 @@ impl<'a> Search<'a> {
         Self { rules, file: file.to_owned(), kind, out: Findings::default(), hits: vec![], last: None }
     }
 
-    /// A fault of the artifact itself.
-    pub(super) fn fault(&mut self, kind: FindingKind, what: &str, place: (u64, u64)) {
-        let finding = || Finding {
-            file: self.file.clone(),
-            line: place.0,
-            offset: place.1,
-            pointer: None,
-            kind,
-            severity: kind.severity(),
-            detail: kind.name().to_owned(),
-            excerpt: what.to_owned(),
-        };
-        self.out.add(finding, kind, self.rules.listed);
-    }
-
-    /// The reader failed.
-    pub(super) fn unreadable(&mut self, error: &std::io::Error) {
-        let place = (0, self.out.bytes);
-        self.fault(FindingKind::NotScanned, &format!("reading stopped: {error}"), place);
-    }
-
-    /// Faults were told when they were met, findings when their batch was searched.
-    pub(super) fn finish(mut self) -> Findings {
-        self.out.findings.sort_by_key(|finding| finding.offset);
-        self.out
-    }
-
     /// Searches a batch and adds what is found.
     pub(super) fn run(&mut self, batch: &Batch) {
         let mut hits = std::mem::take(&mut self.hits);
@@ -111,7 +84,7 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, batch: &Batch, token: &Token, hit: Hit, hits: &[Hit]) {
-        let structured = matches!(self.kind, Kind::Json | Kind::Jsonl) && token.role != Role::Text;
+        let structured = self.kind.is_structured() && token.role != Role::Text;
         let offset = if structured { token.raw } else { batch.raw(token, hit.start) };
         let told = (offset, hit.form);
         if !structured && self.last.is_some_and(|last| last == told) {
@@ -127,6 +100,8 @@ impl<'a> Search<'a> {
             file: self.file.clone(),
             line,
             offset,
+            row: None,
+            column: None,
             pointer: structured.then(|| batch.pointer(token)),
             kind: hit.form.0,
             severity: hit.form.0.severity(),
@@ -181,7 +156,7 @@ impl Auditor {
                 1 => {
                     let end = digits(bytes, at);
                     if end - at == 6
-                        && let Some((start, end, form)) = codes::six(bytes, at, end, &self.universe, program(at))
+                        && let Some((start, end, form)) = codes::six(bytes, at, end, self, program(at))
                     {
                         hits.push(Hit { start, end, form });
                     }

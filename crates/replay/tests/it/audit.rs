@@ -431,3 +431,55 @@ fn a_megabyte_of_the_worst_text_is_quick() {
         }
     }
 }
+
+// engine E8.2: under `permutation` a code of the dataset may be the mask of another one
+#[test]
+fn codes_that_mask_each_other_are_no_findings() {
+    let forms = |text: &str, permuted| -> Vec<String> {
+        let found = Auditor::new(&Rules { permuted, ..rules() }).scan("x", text.as_bytes(), Kind::Jsonl);
+        found.findings.iter().map(|f| format!("{}:{}", f.kind.name(), f.detail)).collect()
+    };
+    let line = r#"{"stock_code": 338, "text": "600519 and 000338.SZ, 贵州茅台, 601398.SH"}"#;
+    assert_eq!(forms(line, false), ["code:number", "code:alone", "code:with_exchange", "name:company", "code:with_exchange"]);
+    // What the dataset does not have is nobody's mask.
+    assert_eq!(forms(line, true), ["name:company", "code:with_exchange"]);
+}
+
+#[test]
+fn rows_of_a_table_tell_row_and_column() {
+    let rows =
+        "{\"run\":\"a\",\"text\":\"600519\"}\n{\"run\":\"a\",\"messages\":\"[{\\\"content\\\":\\\"on 2024-03-14\\\"}]\"}\n";
+    let found = Auditor::new(&rules()).scan("x.parquet", rows.as_bytes(), Kind::Rows);
+    let places: Vec<_> =
+        found.findings.iter().map(|f| (f.row, f.column.as_deref(), f.pointer.as_deref(), f.line, f.offset)).collect();
+    assert_eq!(
+        places,
+        [(Some(1), Some("text"), Some("/text"), 0, 0), (Some(2), Some("messages"), Some("/messages#/0/content"), 0, 0)]
+    );
+}
+
+/// What a long artifact gives does not depend on how its batches were searched.
+#[test]
+fn a_long_artifact_gives_what_its_lines_give() {
+    let auditor = Auditor::new(&Rules { listed: u64::MAX, ..rules() });
+    let line = |n: usize| match n % 50 {
+        7 => format!("{{\"n\":{n},\"t\":\"600519 on 2024-03-14 {}\"}}\n", "x".repeat(n % 700)),
+        9 => format!("{{\"n\":{n}, broken 000338\n"),
+        _ => format!("{{\"n\":{n},\"rows\":\"[{{\\\"a\\\":\\\"{}\\\"}}]\"}}\n", "plain words ".repeat(n % 40)),
+    };
+    let (mut text, mut expected) = (String::new(), vec![]);
+    for n in 0..20_000 {
+        let line = line(n);
+        for finding in auditor.scan("x", line.as_bytes(), Kind::Jsonl).findings {
+            expected.push((n as u64 + 1, finding.kind, finding.offset + text.len() as u64, finding.excerpt));
+        }
+        text.push_str(&line);
+    }
+    let found = auditor.scan("x", text.as_bytes(), Kind::Jsonl);
+    let found: Vec<_> = found.findings.into_iter().map(|f| (f.line, f.kind, f.offset, f.excerpt)).collect();
+    assert!(text.len() > 4 << 20 && found.len() > 1_000);
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found, expected);
+    }
+}
