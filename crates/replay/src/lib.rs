@@ -49,6 +49,7 @@ pub mod canonical;
 pub mod cassette;
 pub mod diff;
 pub mod error;
+pub mod explain;
 mod fingerprint;
 mod jsonl;
 mod lines;

@@ -170,6 +170,11 @@ impl Replay {
         &self.cassette
     }
 
+    /// The recording, for who needs it beside the replay.
+    pub fn shared(&self) -> Arc<Cassette> {
+        Arc::clone(&self.cassette)
+    }
+
     /// Requests answered so far, in all scopes.
     pub fn played(&self) -> usize {
         self.players.values().map(Player::played).sum()

@@ -12,13 +12,13 @@ use traderharness_replay::{
     Usage, partial_path,
 };
 
-fn folder() -> (TempDir, PathBuf) {
+pub(crate) fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("day.jsonl");
     (folder, path)
 }
 
-fn meta() -> Meta {
+pub(crate) fn meta() -> Meta {
     Meta {
         contract_version: "v5".into(),
         model: "scripted".into(),
@@ -40,7 +40,7 @@ fn tool(name: &str) -> Value {
 }
 
 /// A day of `calls` requests: the conversation grows, a request-only message stands at the end, tools change at the close.
-fn day(calls: usize) -> Vec<(Request, Response)> {
+pub(crate) fn day(calls: usize) -> Vec<(Request, Response)> {
     let mut conversation = vec![Message::user("Day 1. 开盘 09:30 🚀")];
     let mut day = Vec::new();
     for step in 0..calls {

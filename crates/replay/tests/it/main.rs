@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod audit;
+mod bundle;
 mod canonical;
 mod cassette;
 mod diff;
+mod explain;
+mod migrate;
+mod python;
 mod redact;
 mod trajectory;
