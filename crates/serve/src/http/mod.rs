@@ -86,7 +86,8 @@ impl Door {
         Self(Arc::new(Inner { house, guard, gate, figures: Figures::default(), log, settings }))
     }
 
-    /// The routes. `mounted` is served under `/mcp`, behind the same checks of host, origin and head; it asks for tokens itself.
+    /// The routes. `mounted` is merged into them (the MCP door, at `/mcp`), behind the same checks of host, origin and head; it asks for
+    /// tokens itself.
     pub fn router(&self, mounted: Option<Router>) -> Router {
         routes::router(self, mounted)
     }

@@ -32,7 +32,7 @@ pub(super) const RECORDS: usize = 500;
 /// Records where a request says no number.
 const SOME_RECORDS: usize = 100;
 
-/// Place of the MCP door.
+/// Where the MCP door is mounted; what it answers is left as it is.
 const MCP: &str = "/mcp";
 
 /// Body of `POST /v1/tool-invocations`.
@@ -85,14 +85,14 @@ pub(super) fn router(door: &Door, mounted: Option<Router>) -> Router {
         .route("/v1/sessions/{id}/records", get(records))
         .route("/v1/jobs/{id}", get(job).delete(cancel_job))
         .route("/v1/research-registry", get(registry));
-    let routes = match mounted {
-        Some(mounted) => routes.nest(MCP, mounted.with_state(())),
-        None => routes,
-    };
-    routes
+    let ours = routes
         .fallback(async || answer::refused(&answer::protocol(StatusCode::NOT_FOUND, "There is nothing at this path.")))
-        .layer(from_fn_with_state(door.clone(), pass))
-        .with_state(door.clone())
+        .with_state(door.clone());
+    let all = match mounted {
+        Some(mounted) => ours.merge(mounted),
+        None => ours,
+    };
+    all.layer(from_fn_with_state(door.clone(), pass))
 }
 
 /// What every request passes and every answer gets.
