@@ -1,6 +1,6 @@
 //! Visible codes: keyed bijections inside a board, and which sent texts name a security. Must never echo a mapping.
 
-use super::{MaskConfig, MaskStyle, Unresolved};
+use super::{MaskConfig, MaskStyle, Unresolved, reference};
 use crate::{Board, Code, SecId};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -50,10 +50,17 @@ pub(super) struct CodeMap {
 impl CodeMap {
     /// The map depends on the set of codes and the key only, never on the order of rows or files.
     pub(super) fn new(codes: &[Code], config: &MaskConfig) -> Self {
-        let opaque = config.entities && config.style == MaskStyle::Opaque;
+        let opaque = config.entities && config.style.is_opaque();
         let mut visible: Vec<String> = codes.iter().map(ToString::to_string).collect();
         let mut number_of = vec![0_u32; if opaque { codes.len() } else { 0 }];
-        if config.entities {
+        if let (true, MaskStyle::Reference { seed, .. }) = (config.entities, config.style) {
+            for (i, (number, alias)) in reference::aliases(codes, opaque, seed).into_iter().enumerate() {
+                visible[i] = alias;
+                if opaque {
+                    number_of[i] = number;
+                }
+            }
+        } else if config.entities {
             let mut boards: Vec<Vec<([u8; 32], usize)>> = vec![vec![]; Board::ALL.len() + 1];
             for (i, code) in codes.iter().enumerate() {
                 let bucket = bucket(*code);

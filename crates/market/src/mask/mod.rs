@@ -21,6 +21,7 @@ mod codes;
 mod dates;
 mod fold;
 mod names;
+mod reference;
 mod text;
 mod when;
 
@@ -39,6 +40,22 @@ pub enum MaskStyle {
     Opaque,
     /// A keyed permutation of the real codes inside each board (v1-v4).
     Permutation,
+    /// The maps of the Python implementation, from its seed and the codes of the store: only to replay what it recorded. Its universe
+    /// is the codes with daily rows in the loaded window, so the store has to hold those and no others. [`MaskConfig::key`] has no
+    /// part in it, and anybody can find the map by trying seeds.
+    Reference {
+        /// Aliases such as `SHM-000001`; else real codes of the same board, moved on by one number.
+        opaque: bool,
+        /// Its mask seed.
+        seed: i64,
+    },
+}
+
+impl MaskStyle {
+    /// Whether visible codes are aliases such as `SHM-000001`; else they are real codes of other securities.
+    pub const fn is_opaque(self) -> bool {
+        matches!(self, Self::Opaque | Self::Reference { opaque: true, .. })
+    }
 }
 
 /// What a run hides.

@@ -5,6 +5,7 @@ mod changes;
 mod mask_clock;
 mod mask_codes;
 mod mask_properties;
+mod mask_reference;
 mod mask_text;
 mod money;
 mod rules;
