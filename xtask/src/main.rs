@@ -76,6 +76,12 @@ enum Task {
         /// Only rows whose name has this in it.
         filter: Option<String>,
     },
+    /// Serves a generated market in a release build and sends it requests at a fixed rate: latencies, errors, memory.
+    Load {
+        /// Passed on: --sessions N, --rate N, --seconds N, --requests N, --tool NAME, --json.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Runs what the continuous integration runs: `.ci/run`.
     Ci,
 }
@@ -108,6 +114,10 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Bench { json, filter } => {
             command(&root)?; // one row times the whole command
             linked(&root, true, "bench").flag("--json", json).args(filter).code()
+        }
+        Task::Load { args } => {
+            command(&root)?; // the served process
+            linked(&root, true, "load").args(args).code()
         }
         Task::Ci => steps::Step::new("bash", &root).args([".ci/run"]).code(),
     }

@@ -5,6 +5,7 @@
 mod audit;
 mod bench;
 mod catalog;
+mod load;
 mod names;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +37,8 @@ enum Task {
         /// Only rows whose name has this in it.
         filter: Option<String>,
     },
+    /// Sends requests to a served process at a fixed rate.
+    Load(load::Plan),
     /// Prints the number of one probe; started by `bench` for what needs a process of its own.
     #[command(hide = true)]
     BenchProbe {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Catalog { check } => catalog::run(&root, check),
         Task::Audit => audit::run(&root),
         Task::Bench { json, filter } => bench::run(&root, json, filter.as_deref()),
+        Task::Load(plan) => load::command().and_then(|command| load::run(&command, &plan)),
         Task::BenchProbe { name, dataset } => bench::probe(&name, &dataset),
     };
     code.unwrap_or_else(|fault| {

@@ -1,0 +1,279 @@
+//! `cargo xtask load`: requests to a served process at a fixed rate, whether or not it keeps up, and what that did to their latency and
+//! to the memory of the process. The server is the release build of the command, over a generated market; nothing else is measured.
+//!
+//! A request has a time at which it is due; its latency counts from there. A server that stalls is therefore seen by every request that
+//! should have been sent meanwhile, and not by one alone.
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use traderharness_ingest::{GenerateConfig, LoadOptions, generate, load, quiet};
+
+/// Market of the run: large enough that a careless look-up costs something.
+const SIZE: (u32, u32, u32) = (800, 120, 5);
+
+/// What to send.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Plan {
+    /// Sessions, each over a connection of its own.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) sessions: usize,
+    /// Requests per second, all sessions together; 0 sends as fast as answers come.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) rate: u64,
+    /// Seconds of the run.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Requests of the run, in place of its seconds.
+    #[arg(long)]
+    pub(crate) requests: Option<u64>,
+    /// Tool that is called; its arguments name one security.
+    #[arg(long, default_value = "get_stock_price")]
+    pub(crate) tool: String,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { sessions: 64, rate: 200, seconds: 10, requests: None, tool: "get_stock_price".to_owned(), json: false }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Figures {
+    /// Answers by status; 0 for a connection that broke.
+    pub(crate) answers: BTreeMap<u16, u64>,
+    /// Milliseconds from due to answered, sorted.
+    pub(crate) latencies: Vec<f64>,
+    /// Seconds from the first request to the last answer.
+    pub(crate) seconds: f64,
+    /// Resident KiB of the server: with all sessions open, after a tenth of the requests, at the end.
+    pub(crate) resident: [u64; 3],
+}
+
+impl Figures {
+    /// The latency that this share of the requests stays within, milliseconds.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        self.latencies.get(((last as f64) * share).ceil() as usize).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Requests that were not answered with 200.
+    pub(crate) fn errors(&self) -> u64 {
+        self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum()
+    }
+}
+
+pub(crate) fn run(command: &Path, plan: &Plan) -> anyhow::Result<ExitCode> {
+    let figures = measure(command, plan)?;
+    let [open, early, end] = figures.resident;
+    let sent = figures.latencies.len();
+    if plan.json {
+        println!(
+            "{}",
+            json!({
+                "requests": sent, "errors": figures.errors(), "answers": figures.answers, "seconds": figures.seconds,
+                "p50_ms": figures.quantile(0.5), "p99_ms": figures.quantile(0.99), "max_ms": figures.quantile(1.0),
+                "resident_kib": { "open": open, "early": early, "end": end },
+            })
+        );
+    } else {
+        let rate = sent as f64 / figures.seconds;
+        println!(
+            "{sent} requests over {} sessions in {:.1} s ({rate:.0}/s), {} errors",
+            plan.sessions,
+            figures.seconds,
+            figures.errors()
+        );
+        let [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1.0].map(|share| figures.quantile(share));
+        println!("latency ms: p50 {p50:.2}, p90 {p90:.2}, p99 {p99:.2}, max {max:.2}");
+        println!("resident MiB: {} with all sessions open, {} after a tenth, {} at the end", open >> 10, early >> 10, end >> 10);
+        for (status, count) in figures.answers.iter().filter(|(status, _)| **status != 200) {
+            println!("answers with status {status}: {count}");
+        }
+    }
+    Ok(if figures.errors() == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Serves a generated market and sends what the plan says.
+pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
+    ensure!(plan.sessions > 0, "at least one session");
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let (stocks, days, minute_days) = SIZE;
+    generate(&GenerateConfig { stocks, days, minute_days, ..GenerateConfig::default() }, &data, &quiet)?;
+    let store = load(&data, &LoadOptions::default(), &quiet)?.store;
+    let day = store.calendar().days().last().copied().context("the market has no day")?;
+    let codes: Vec<String> = store.codes().iter().take(200).map(ToString::to_string).collect();
+    drop(store);
+    let server = Server::start(command, &data, &folder.path().join("keep"), &day.to_string())?;
+    let sessions: Vec<Client> = (0..plan.sessions).map(|n| Client::open(&server, n, plan, &codes)).collect::<Result<_, _>>()?;
+    let open = server.resident()?;
+    let total = plan.requests.unwrap_or_else(|| plan.rate.max(1) * plan.seconds);
+    let begun = Instant::now() + Duration::from_millis(50);
+    let mut early = open;
+    let mut lines = Vec::new();
+    std::thread::scope(|scope| -> anyhow::Result<()> {
+        let count = plan.sessions as u64;
+        let rate = plan.rate;
+        let workers: Vec<_> = sessions
+            .into_iter()
+            .enumerate()
+            .map(|(own, mut client)| {
+                scope.spawn(move || {
+                    let mut done = Vec::new();
+                    for number in (own as u64..total).step_by(count as usize) {
+                        let due =
+                            if rate == 0 { Instant::now() } else { begun + Duration::from_nanos(number * 1_000_000_000 / rate) };
+                        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                        let status = client.call(number);
+                        done.push((status, due.elapsed().as_secs_f64() * 1e3));
+                    }
+                    done
+                })
+            })
+            .collect();
+        if let Some(whole) = (total / 10).checked_div(rate) {
+            std::thread::sleep(Duration::from_secs(whole));
+            early = server.resident()?;
+        }
+        for worker in workers {
+            lines.extend(worker.join().map_err(|_| anyhow::anyhow!("a sender broke"))?);
+        }
+        Ok(())
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let mut answers: BTreeMap<u16, u64> = BTreeMap::new();
+    for (status, _) in &lines {
+        *answers.entry(*status).or_default() += 1;
+    }
+    let mut latencies: Vec<f64> = lines.into_iter().map(|(_, latency)| latency).collect();
+    latencies.sort_by(f64::total_cmp);
+    Ok(Figures { answers, latencies, seconds, resident: [open, early, server.resident()?] })
+}
+
+/// The served process; it ends with this value.
+struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Server {
+    fn start(command: &Path, data: &Path, keep: &Path, day: &str) -> anyhow::Result<Self> {
+        let mut child = Command::new(command)
+            .args(["serve", "--http", "127.0.0.1:0", "--json", "--print-token", "--mask", "none", "--start", day])
+            .arg("--data")
+            .arg(data)
+            .arg("--keep")
+            .arg(keep)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{} does not start", command.display()))?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
+        let said: Value = serde_json::from_str(&line).with_context(|| format!("the server said `{}`", line.trim()))?;
+        let of = |name: &str| said[name].as_str().map(str::to_owned).with_context(|| format!("no {name} in `{}`", line.trim()));
+        Ok(Self { address: of("url")?.trim_start_matches("http://").to_owned(), token: of("token")?, child })
+    }
+
+    /// Resident KiB; 0 where the system does not say.
+    fn resident(&self) -> anyhow::Result<u64> {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())) else { return Ok(0) };
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection with a session of its own.
+struct Client {
+    stream: BufReader<TcpStream>,
+    head: String,
+    session: String,
+    tool: String,
+    code: String,
+    own: usize,
+}
+
+impl Client {
+    fn open(server: &Server, own: usize, plan: &Plan, codes: &[String]) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(&server.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        let head = format!("Host: {}\r\nAuthorization: Bearer {}\r\n", server.address, server.token);
+        let code = codes.get(own % codes.len().max(1)).cloned().unwrap_or_default();
+        let mut client =
+            Self { stream: BufReader::new(stream), head, session: String::new(), tool: plan.tool.clone(), code, own };
+        let (status, body) = client.post("/v1/sessions", &format!("open-{own}"), &json!({}))?;
+        ensure!(status == 201, "no session: {status} {}", String::from_utf8_lossy(&body));
+        let body: Value = serde_json::from_slice(&body)?;
+        client.session = body["session_id"].as_str().context("no session_id")?.to_owned();
+        // What is done once per session is no part of a request.
+        let (status, body) = client.invoke("first")?;
+        ensure!(status == 200, "the first call: {status} {}", String::from_utf8_lossy(&body));
+        Ok(client)
+    }
+
+    fn call(&mut self, number: u64) -> u16 {
+        let key = format!("load-{}-{number}", self.own);
+        self.invoke(&key).map_or(0, |(status, _)| status)
+    }
+
+    fn invoke(&mut self, key: &str) -> anyhow::Result<(u16, Vec<u8>)> {
+        let body = json!({ "session_id": self.session, "tool": self.tool, "input": { "stock_code": self.code } });
+        self.post("/v1/tool-invocations", key, &body)
+    }
+
+    fn post(&mut self, path: &str, key: &str, body: &Value) -> anyhow::Result<(u16, Vec<u8>)> {
+        let body = body.to_string();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\n{}Idempotency-Key: {key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.head,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let Some(status) = status else { bail!("no answer") };
+        let mut length = 0;
+        loop {
+            line.clear();
+            ensure!(self.stream.read_line(&mut line)? > 0, "the answer ends in its head");
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok((status, body))
+    }
+}
+
+/// The command, built beside this program.
+pub(crate) fn command() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("this program does not know its own path")?;
+    let command = own.with_file_name("traderharness").with_extension(std::env::consts::EXE_EXTENSION);
+    ensure!(command.is_file(), "`{}` is not built", command.display());
+    Ok(command)
+}
