@@ -21,6 +21,7 @@
 //! | [`terminal`] | texts from other programs without their escape sequences |
 //! | [`audit`] | what a definition must not have |
 //! | [`policy`] | what a card asks of the contract |
+//! | [`version`] | contract versions: frozen packs of v1-v4, numbered behaviours, and what they do otherwise |
 //!
 //! # A tool of your own
 //!
