@@ -249,3 +249,130 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{ClientRequest, EmptyResult, ServerResult};
+    use tokio::io::{DuplexStream, duplex, split};
+
+    struct Client {
+        stream: DuplexStream,
+        lines: Lines<tokio::io::ReadHalf<DuplexStream>>,
+        _writer: tokio::task::JoinHandle<()>,
+    }
+
+    impl Client {
+        fn new(room: usize) -> Self {
+            let (stream, server) = duplex(room);
+            let (read, write) = split(server);
+            let (lines, writer) = Lines::new(read, write);
+            Self { stream, lines, _writer: writer }
+        }
+
+        /// What the server hears of these bytes, and what it writes while it reads them.
+        async fn says(mut self, bytes: &[u8]) -> (Vec<String>, Vec<Value>) {
+            use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+            let (mut from, mut to) = split(self.stream);
+            let bytes = bytes.to_vec();
+            let sender = tokio::spawn(async move {
+                to.write_all(&bytes).await.unwrap();
+                to.shutdown().await.unwrap();
+            });
+            let answers = tokio::spawn(async move {
+                let mut text = String::new();
+                from.read_to_string(&mut text).await.unwrap();
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+            });
+            let mut heard = Vec::new();
+            while let Some(message) = self.lines.receive().await {
+                heard.push(match message {
+                    JsonRpcMessage::Request(request) => {
+                        let id = request.id.clone();
+                        let answer = ServerResult::EmptyResult(EmptyResult {});
+                        self.lines.send(ServerJsonRpcMessage::response(answer, id)).await.unwrap();
+                        match request.request {
+                            ClientRequest::PingRequest(_) => format!("ping {}", key(&request.id)),
+                            ClientRequest::CustomRequest(custom) => custom.method,
+                            other => format!("{other:?}").chars().take(20).collect(),
+                        }
+                    }
+                    JsonRpcMessage::Notification(_) => "notification".to_owned(),
+                    _ => "answer".to_owned(),
+                });
+            }
+            sender.await.unwrap();
+            self.lines.close().await.unwrap();
+            drop(self.lines);
+            (heard, answers.await.unwrap())
+        }
+    }
+
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    async fn check(input: &str, heard: &[&str], codes: &[i64]) {
+        let (got, answers) = Client::new(1 << 16).says(input.as_bytes()).await;
+        assert_eq!(got, heard, "{input}");
+        let answered = answers.iter().filter_map(|answer| answer["error"]["code"].as_i64());
+        assert_eq!(answered.collect::<Vec<_>>(), codes, "{input}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_answered_and_ends_nothing() {
+        let then = |line: &str| format!("{line}\n{PING}\n");
+        check(&then("{\"jsonrpc\":"), &["ping 1"], &[-32700]).await;
+        check(&then("hello"), &["ping 1"], &[-32700]).await;
+        check(&then("\u{feff}{}"), &["ping 1"], &[-32600]).await;
+        check(&then(&format!("[{PING}]")), &["ping 1"], &[-32600]).await;
+        check(&then("null"), &["ping 1"], &[-32600]).await;
+        check(&then("\r\n  \n"), &["ping 1"], &[]).await;
+        check(&then(r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#), &["ping 1"], &[-32600]).await;
+        check(&then(&"[".repeat(100_000)), &["ping 1"], &[-32700]).await;
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, &[], &[]).await;
+        check(&format!("{}\r\n", r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#), &["no/such"], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_names_the_request_it_is_for() {
+        let (_, answers) = Client::new(1 << 16).says(b"{\"id\":\"a\",\"method\":\"ping\"}\n").await;
+        assert_eq!(answers[0]["id"], "a");
+        let (_, answers) = Client::new(1 << 16).says(b"{\"id\":{},\"method\":\"ping\",\"jsonrpc\":\"2.0\"}\n").await;
+        assert_eq!(answers[0].get("id"), None);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_heard_before_the_first_request() {
+        let notice = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":9,"result":{}}"#;
+        check(&format!("{notice}\n{answer}\n{PING}\n{notice}\n"), &["ping 1", "notification"], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn a_line_beyond_the_limit_is_passed_over() {
+        let long = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"x":"{}"}}}}"#, "a".repeat(LONGEST_LINE));
+        check(&format!("{long}\n{PING}\n"), &["ping 1"], &[-32600]).await;
+        check(&format!("{}\n{PING}\n", "b".repeat(3 * LONGEST_LINE)), &["ping 1"], &[-32600]).await;
+    }
+
+    #[tokio::test]
+    async fn no_more_requests_are_taken_than_can_wait() {
+        use tokio::io::AsyncWriteExt as _;
+        let mut client = Client::new(1 << 20);
+        for id in 0..2 * MOST_OPEN {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+            client.stream.write_all(line.as_bytes()).await.unwrap();
+        }
+        for _ in 0..MOST_OPEN {
+            assert!(client.lines.receive().await.is_some());
+        }
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(20), client.lines.receive());
+        assert!(waits.await.is_err(), "one more was taken");
+        let answer = ServerResult::EmptyResult(EmptyResult {});
+        client.lines.send(ServerJsonRpcMessage::response(answer, RequestId::Number(0))).await.unwrap();
+        assert!(client.lines.receive().await.is_some());
+        // The other side is gone: nobody will make room.
+        drop(client.stream);
+        let answer = ServerResult::EmptyResult(EmptyResult {});
+        let _ = client.lines.send(ServerJsonRpcMessage::response(answer, RequestId::Number(1))).await;
+    }
+}
