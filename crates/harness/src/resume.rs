@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_run_that_leaves_its_record_says_where_in_the_words_of_the_file() {
-        let point = |name: &str| Record::DecisionPoint { point: name.to_owned(), time: "09:50".to_owned() };
+        let point = |name: &str| Record::DecisionPoint { point: name.to_owned(), time: "09:50".to_owned(), equity: None };
         let brief = Record::Brief { role: "user".to_owned(), text: "hello".to_owned() };
         check(None, &brief, "gives a record of type brief where the recording has ended");
         check(Some(&brief), &point("open_1"), "a record of type decision_point where the recording has one of type brief");

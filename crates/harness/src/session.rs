@@ -414,7 +414,8 @@ impl Session {
 
     fn enter_point(&mut self) -> Result<(), SessionError> {
         let point = self.clock.point;
-        self.append(Record::DecisionPoint { point: point.as_str().to_owned(), time: point.now_minute().to_string() })
+        let equity = Some(self.account.valuation(&self.view()).total.to_f64());
+        self.append(Record::DecisionPoint { point: point.as_str().to_owned(), time: point.now_minute().to_string(), equity })
     }
 
     /// Forgets which account-changing calls the current assistant message made, and begins a correction turn when one is due. Call it

@@ -35,6 +35,9 @@ pub enum Record {
         point: String,
         /// Exchange time, HH:MM.
         time: String,
+        /// Total assets at the prices of this moment, CNY, before orders that waited for it; recordings of earlier programs have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        equity: Option<f64>,
     },
     /// The environment told the model something: system prompt, memory, day brief, window message.
     Brief {

@@ -26,7 +26,7 @@ fn records() -> Vec<Record> {
     vec![
         Record::DayStart { day_index: 1, day: "2025-07-14".into(), account: json!({"cash": "100000.00"}) },
         Record::Brief { role: "user".into(), text: "Day 1 ≥ \u{2028}\n".into() },
-        Record::DecisionPoint { point: "open_1".into(), time: "09:30".into() },
+        Record::DecisionPoint { point: "open_1".into(), time: "09:30".into(), equity: None },
         Record::ModelRequest { scope: "main".into(), step: 0, request_sha256: Fingerprint([1; 32]), messages: 3 },
         Record::ModelResponse {
             scope: "main".into(),
