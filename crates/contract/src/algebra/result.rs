@@ -65,7 +65,7 @@ pub struct Coverage {
     /// The last moment the data can know of, as moments are shown in this run. Never empty.
     #[schemars(length(min = 1))]
     pub as_of: String,
-    /// Sources the answer was made from, sorted.
+    /// Sources the answer was made from.
     pub source_refs: Vec<String>,
     /// What is missing and why, `field: reason` each; empty exactly when the status is complete.
     pub missing_reasons: Vec<String>,

@@ -4,7 +4,7 @@
 use super::ToolResult;
 use crate::schema::{Side, tidy};
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Fields of a tool's payload that are channels of the envelope and no part of its data (spec/seeds.md C4.6).
 pub const CHANNELS: &[&str] = &["as_of", "missing_reasons", "warnings", "next_cursor", "evidence"];
@@ -44,9 +44,12 @@ pub fn envelope_schema(data_schema: &Value) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<ToolResult>().to_value();
     tidy(&mut schema, Side::Output);
     if let Some(map) = schema.as_object_mut() {
+        map.insert("description".into(), "The result of one call: its data, where that came from, and what limits it.".into());
         map.insert("type".into(), "object".into());
         if let Some(fields) = map.get_mut("properties").and_then(Value::as_object_mut) {
             fields.insert("data".into(), data_schema.clone());
+            let version = json!({"description": "Version of this envelope.", "type": "string", "const": "1.0"});
+            fields.insert("schema_version".into(), version);
         }
     }
     schema

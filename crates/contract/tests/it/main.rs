@@ -2,6 +2,7 @@
 #![allow(unreachable_pub, missing_docs, reason = "test tools are declared as a crate would declare them")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "checks shared by the tests fail by panicking")]
 
+mod algebra;
 mod arguments;
 mod audit;
 mod budget;
