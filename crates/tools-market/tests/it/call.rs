@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use traderharness_contract::{Definition, FieldKind, Handler, Masker, Policy, ToolFailure};
 use traderharness_market::testing::{day, moment};
 use traderharness_market::{Clock, Code, DecisionPoint, Mask, MaskConfig, Moment, Store, View};
+use traderharness_tools_market::research::{MarketBars, TechnicalCompute};
 use traderharness_tools_market::{MarketCtx, MarketState, MarketTools, tools};
 
 /// A clock of a fixture: `2024-03-05 open_1`.
@@ -63,6 +64,11 @@ pub(crate) fn masked(store: &Store, mask: &Mask, clock: &str, tool: &str, args: 
     Ok(payload)
 }
 
+/// What the schema says of the arguments.
+pub(crate) fn issues(tool: &str, args: &Value) -> Vec<String> {
+    find(tool).0.validate(args).err().into_iter().flatten().map(|issue| issue.message).collect()
+}
+
 /// True when the schema refuses the arguments.
 pub(crate) fn schema_refuses(tool: &str, args: &Value) -> bool {
     find(tool).0.validate(args).is_err()
@@ -71,8 +77,10 @@ pub(crate) fn schema_refuses(tool: &str, args: &Value) -> bool {
 type Found = (Definition, Handler<MarketTools>);
 
 fn find(tool: &str) -> &'static Found {
-    static TOOLS: LazyLock<Vec<Found>> =
-        LazyLock::new(|| tools().into_iter().map(|h| ((h.define)(&Policy::default()), h)).collect());
+    static TOOLS: LazyLock<Vec<Found>> = LazyLock::new(|| {
+        let research = [Handler::of::<MarketBars>(), Handler::of::<TechnicalCompute>()];
+        tools().into_iter().chain(research).map(|h| ((h.define)(&Policy::default()), h)).collect()
+    });
     TOOLS.iter().find(|(_, h)| h.spec.name == tool).unwrap_or_else(|| panic!("no tool {tool}"))
 }
 

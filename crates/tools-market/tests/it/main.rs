@@ -4,6 +4,8 @@
 mod bars;
 mod call;
 mod fundamentals;
+mod research;
+mod research_compute;
 mod text;
 mod text_masked;
 mod whole_market;
