@@ -6,7 +6,8 @@ use traderharness_contract::version::{Behaviour, Behaviours, Pack, PackError, Se
 const FROZEN: [Version; 4] = [Version::V1, Version::V2, Version::V3, Version::V4];
 
 fn pack(version: Version) -> &'static Pack {
-    Pack::builtin(version).unwrap_or_else(|| panic!("the pack of {version} is not readable"))
+    Pack::builtin(version)
+        .unwrap_or_else(|| panic!("the pack of {version} cannot be read: recordings made under {version} would no longer replay"))
 }
 
 /// A pack that could come from elsewhere, as JSON.

@@ -25,6 +25,7 @@ fn schema() -> Value {
             "tags": {"type": "array", "maxItems": 2, "items": {"type": "string"}},
             "industry": {"type": ["string", "array"], "items": {"type": "string"}},
             "note": {"type": ["string", "null"]},
+            "summary": {"type": "string", "minLength": 1, "maxLength": 500},
             "card": {
                 "type": "object",
                 "properties": {"days": {"type": "integer"}, "ids": {"type": "array", "items": {"type": "integer"}}},
@@ -79,6 +80,7 @@ fn arguments_are_brought_into_type_and_range() {
         ("industry", json!("Banking"), json!("Banking")),
         ("industry", json!(["Banking"]), json!(["Banking"])),
         ("note", json!(null), json!(null)),
+        ("summary", json!("中".repeat(501)), json!("中".repeat(500))),
         ("card", json!("{\"days\": \"3\", \"x\": 1}"), json!({"days": 3})),
         ("card", json!({"days": "3", "ids": "7"}), json!({"days": 3, "ids": [7]})),
         ("card", json!({"days": ""}), json!({"days": ""})),
@@ -106,7 +108,7 @@ fn what_is_unknown_or_blank_is_left_out() {
 
 // A sell of 0 sells everything: nothing may become 0 that was not.
 #[test]
-fn a_range_with_one_end_is_not_clamped_and_nothing_is_cut() {
+fn a_range_with_one_end_is_not_clamped_and_nothing_but_prose_is_cut() {
     for (name, value) in
         [("quantity", json!(-100)), ("price", json!(-1.5)), ("keyword", json!("too long")), ("tags", json!(["a", "b", "c"]))]
     {

@@ -2,10 +2,15 @@
 //!
 //! This file must never invent a value. What cannot be brought into shape stays as it is, and the checks behind say so.
 
+use crate::json::{characters, prefix};
 use serde_json::{Map, Number, Value};
+use std::ops::RangeInclusive;
 
 /// The largest whole number below which every whole number is its own double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Limits of a text that mean prose: reasons, summaries, memories. Words, names and keys have smaller ones, programs a larger one.
+const PROSE: RangeInclusive<usize> = 200..=5_000;
 
 /// Brings `raw` into the types and ranges of `schema`, today's input schema of the tool. Total over any JSON, and a fixed point: doing it
 /// again changes nothing.
@@ -18,12 +23,14 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// | a boolean | `true`, `false`, `1` and `0` in any spelling |
 /// | a word of an enum | the word in its own letter case, without blanks around it |
 /// | a string | a number, as its digits |
+/// | prose (a string of at most 200 to 5,000 characters) | its beginning, when longer |
 /// | an array or object | a string that spells one; for an array also one value alone |
 ///
 /// Fields that the schema does not name are dropped; so are optional fields that are null (where null has no meaning) or a blank string.
 ///
-/// A range with one end only is not clamped: a quantity of -100 must not become 0, which sells the whole position. Texts and arrays are
-/// never cut: half a program, or two idempotency keys that became one, would do what nobody asked for.
+/// A range with one end only is not clamped: a quantity of -100 must not become 0, which sells the whole position. Prose, a text whose
+/// limit is of a size that only prose has, ends at its limit. Other texts and arrays are never cut: half a program, or two idempotency
+/// keys that became one, would do what nobody asked for.
 pub fn coerce(schema: &Value, raw: &Value) -> Value {
     let types = Types::of(schema);
     if types.accept(raw) {
@@ -135,7 +142,7 @@ fn whole(double: f64) -> Value {
 fn inside(schema: &Value, value: &Value) -> Value {
     match value {
         Value::Number(number) => clamped(schema, number).map_or_else(|| value.clone(), Value::Number),
-        Value::String(text) => word(schema, text).map_or_else(|| value.clone(), Value::from),
+        Value::String(text) => word(schema, text).or_else(|| prose(schema, text)).map_or_else(|| value.clone(), Value::from),
         Value::Array(items) => match schema.get("items") {
             Some(item) => items.iter().map(|value| coerce(item, value)).collect(),
             None => value.clone(),
@@ -171,6 +178,12 @@ fn word<'a>(schema: &'a Value, text: &str) -> Option<&'a str> {
     let mut alike = words().filter(|word| word.eq_ignore_ascii_case(text));
     let found = alike.next()?;
     alike.next().is_none().then_some(found)
+}
+
+/// The beginning of prose that is too long.
+fn prose<'a>(schema: &Value, text: &'a str) -> Option<&'a str> {
+    let limit = schema.get("maxLength").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok())?;
+    (PROSE.contains(&limit) && characters(text) > limit).then(|| prefix(text, limit))
 }
 
 fn fields(schema: &Value, map: &Map<String, Value>) -> Map<String, Value> {
