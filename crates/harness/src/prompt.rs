@@ -5,7 +5,7 @@ use crate::card::{Advisor, Committee};
 use crate::{Card, Contract, Session};
 use std::fmt::Write as _;
 use traderharness_contract::version::{Behaviour, Pack, Section};
-use traderharness_market::{DecisionPoint, MaskConfig, MaskStyle};
+use traderharness_market::{DecisionPoint, MaskConfig};
 use traderharness_tools_exec::decision_card::DecisionCard;
 
 /// The system prompt of a card under v5, codes hidden in the style of v5.
@@ -80,7 +80,7 @@ impl Sections<'_> {
     }
 
     fn masks(&mut self, hidden: &MaskConfig) {
-        let opaque = hidden.style == MaskStyle::Opaque;
+        let opaque = hidden.style.is_opaque();
         self.add(Section::MaskedCodesOpaque, hidden.entities && opaque, &[]);
         self.add(Section::MaskedCodesPermutation, hidden.entities && !opaque, &[]);
         self.add(Section::MaskedDates, hidden.dates, &[]);
@@ -151,7 +151,7 @@ fn ours(card: &Card, hidden: &MaskConfig) -> String {
 
 /// How this run names securities and days.
 fn masks(text: &mut String, hidden: &MaskConfig) {
-    if hidden.entities && hidden.style == MaskStyle::Opaque {
+    if hidden.entities && hidden.style.is_opaque() {
         text.push_str(
             "\nSecurities are named by neutral codes such as SHM-000360. Always use the complete code, board prefix included.\n",
         );

@@ -13,4 +13,6 @@ mod host_calls;
 mod llm_output;
 mod paths;
 mod poison;
+mod research;
 mod results;
+mod versions;

@@ -1,0 +1,7 @@
+//! Contract versions: what each tells and offers, to the byte; that a recording made under one today replays; and that what a model
+//! sends under the loose ones reaches no handler that cannot take it.
+
+mod calls;
+mod frozen;
+mod replayed;
+mod world;
