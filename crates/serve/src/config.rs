@@ -1,6 +1,10 @@
 //! [`ServerConfig`]: who may call, what they are entitled to, and what sessions are made of. Strict: an unknown field is an error with
 //! its path. Holds digests of tokens, never a token.
 
+mod check;
+
+pub use check::ConfigError;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +51,9 @@ pub struct CallerConfig {
     /// Profile of sessions that name none; the first of the configuration when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// Profiles the caller may use beside that one; empty = every profile.
+    #[serde(default)]
+    pub profiles: Vec<String>,
     /// Service budget; without one calls are not counted against anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetConfig>,
@@ -130,11 +137,14 @@ pub struct JobLimits {
     /// Jobs that may wait; one more is refused.
     #[schemars(range(min = 1, max = 10_000))]
     pub waiting: u32,
+    /// Milliseconds that a slow call is waited for before it is answered as an accepted job.
+    #[schemars(range(max = 600_000))]
+    pub patience_ms: u32,
 }
 
 impl Default for JobLimits {
     fn default() -> Self {
-        Self { workers: 2, waiting: 64 }
+        Self { workers: 2, waiting: 64, patience_ms: 2_000 }
     }
 }
 

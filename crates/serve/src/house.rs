@@ -1,15 +1,35 @@
 //! [`House`]: what all doors share. Every function is synchronous and may block; doors call it from threads that may.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `house` | opening, who calls, what is served, counts |
+//! | `sessions` | sessions: made, looked at, moved, closed |
+//! | `admission` | the checks before a call, in their order |
+//! | `invoke` | calls and jobs: run, kept, answered |
 
-use crate::caller::Caller;
+mod counts;
+mod invoke;
+mod sessions;
+
+use crate::budget::{Account, Accounts};
+use crate::caller::{Caller, Callers, TokenFault};
 use crate::config::ServerConfig;
-use crate::manifest::Capability;
+use crate::hosted::{Hosted, World, WorldFault};
+use crate::jobs::Jobs;
+use crate::keep::{AuditRow, Keep, KeepError};
+use crate::keys::Running;
+use crate::manifest::{Capability, Catalog, CatalogError};
 use crate::refusal::Refusal;
-use crate::reply::{BriefText, Invocation, Metrics, OfferedTool, Reply, SessionRequest, SessionState, Watch};
+use crate::registry;
+use crate::reply::Metrics;
+use counts::Counts;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use traderharness_contract::FailureClass;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use traderharness_contract::document::sentences;
+use traderharness_contract::{FailureClass, Issue};
 use traderharness_harness::{Card, Sandbox};
 use traderharness_market::Store;
 
@@ -48,154 +68,247 @@ impl std::fmt::Debug for HouseConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HouseError {
-    /// Not there yet.
-    #[error("the house cannot be opened")]
-    Unavailable,
+    /// The configuration contradicts itself or names what is not there.
+    #[error("the configuration is faulty: {}", sentences(.issues))]
+    Config {
+        /// Every fault, sorted by path.
+        issues: Vec<Issue>,
+    },
+    /// A token that cannot be looked for.
+    #[error(transparent)]
+    Token(#[from] TokenFault),
+    /// A profile that no session can be made of.
+    #[error("profile `{profile}` cannot be used")]
+    Profile {
+        /// Profile.
+        profile: String,
+        /// Why.
+        #[source]
+        fault: WorldFault,
+    },
+    /// The capabilities.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// What was kept.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The workers.
+    #[error("the workers of long calls cannot be started")]
+    Workers(#[source] std::io::Error),
 }
 
 /// What all doors share.
 #[derive(Debug)]
 pub struct House {
-    capabilities: Vec<Capability>,
+    catalog: Catalog,
+    callers: Callers,
+    worlds: BTreeMap<String, Arc<World>>,
+    keep: Keep,
+    accounts: Accounts,
+    /// Open sessions that were asked for since the house opened.
+    hosted: Mutex<BTreeMap<String, Arc<Hosted>>>,
+    /// Held while a session is made, so that two requests do not share one free place.
+    making: Mutex<()>,
+    running: Running,
+    jobs: Arc<Jobs>,
+    patience: Duration,
+    counts: Counts,
+    registry: Value,
+    sandbox: Sandboxes,
 }
 
-fn unavailable() -> Refusal {
-    Refusal::new(FailureClass::DependencyUnavailable, 503, "environment_unavailable", "The house is not open yet.", true)
+/// Where code runs, if anywhere.
+struct Sandboxes(Option<OpensSandbox>);
+
+impl std::fmt::Debug for Sandboxes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Sandboxes").field(&self.0.is_some()).finish()
+    }
 }
 
 impl House {
-    /// Opens the house: compiles manifests, restores sessions and answers from what was kept.
+    /// Opens the house: compiles manifests, restores budgets and answers from what was kept, and marks jobs that a killed process left.
+    /// Sessions are made again when they are asked for.
     ///
     /// # Errors
     /// [`HouseError`].
-    pub fn open(_config: HouseConfig) -> Result<Arc<Self>, HouseError> {
-        Err(HouseError::Unavailable)
+    pub fn open(config: HouseConfig) -> Result<Arc<Self>, HouseError> {
+        let HouseConfig { server, datasets, keep, sandbox, check_output } = config;
+        let issues = server.faults();
+        if !issues.is_empty() {
+            return Err(HouseError::Config { issues });
+        }
+        let mut catalog = Catalog::standard()?;
+        catalog.disable(&server.disabled);
+        let callers = Callers::of(&server)?;
+        let mut worlds = BTreeMap::new();
+        for profile in &server.profiles {
+            let world = dataset(&datasets, profile.dataset.as_deref())
+                .and_then(|store| World::of(profile, store, check_output))
+                .map_err(|fault| HouseError::Profile { profile: profile.name.clone(), fault })?;
+            worlds.insert(profile.name.clone(), Arc::new(world));
+        }
+        let keep = Keep::open(keep.as_deref())?;
+        keep.interrupt_jobs()?;
+        let accounts = Accounts::of(&server.callers, &keep.budgets()?);
+        let jobs = Jobs::new(server.jobs.waiting);
+        let house = Arc::new(Self {
+            registry: registry::listing(&catalog),
+            catalog,
+            callers,
+            worlds,
+            accounts,
+            hosted: Mutex::default(),
+            making: Mutex::default(),
+            running: Running::default(),
+            jobs: Arc::clone(&jobs),
+            patience: Duration::from_millis(server.jobs.patience_ms.into()),
+            counts: Counts::default(),
+            sandbox: Sandboxes(sandbox),
+            keep,
+        });
+        jobs.work_for(&Arc::downgrade(&house), server.jobs.workers).map_err(HouseError::Workers)?;
+        Ok(house)
     }
 
     /// The caller of a bearer token (the token alone, without `Bearer`).
     ///
     /// # Errors
     /// 401 when it is missing or nobody's.
-    pub fn authenticate(&self, _bearer: Option<&str>) -> Result<Arc<Caller>, Refusal> {
-        Err(unavailable())
+    pub fn authenticate(&self, bearer: Option<&str>) -> Result<Arc<Caller>, Refusal> {
+        let refused = |code: &str, message: &str| {
+            let refusal = Refusal::new(FailureClass::Forbidden, 401, code, message, false);
+            self.counts.refused(refusal.class);
+            refusal
+        };
+        let Some(token) = bearer else { return Err(refused("token_missing", "A bearer token is needed.")) };
+        self.callers.of_token(token).ok_or_else(|| refused("token_unknown", "The bearer token is nobody's."))
     }
 
     /// A caller by id, for doors whose other side is the owner of the process (stdio). Never reachable by what a client sends.
-    pub fn local_caller(&self, _id: &str) -> Option<Arc<Caller>> {
-        None
+    pub fn local_caller(&self, id: &str) -> Option<Arc<Caller>> {
+        self.callers.named(id).cloned()
     }
 
-    /// What this caller is served: capabilities it has every scope for, sorted by name.
-    pub fn capabilities(&self, _caller: &Caller) -> Vec<&Capability> {
-        Vec::new()
+    /// What this caller is served: capabilities that are switched on and whose D* it is entitled to, sorted by name.
+    pub fn capabilities(&self, caller: &Caller) -> Vec<&Capability> {
+        self.catalog.all().iter().filter(|c| c.tool.is_some() && self.is_served(caller, c)).collect()
     }
 
     /// A capability by dotted name or tool name.
     pub fn capability(&self, name: &str) -> Option<&Capability> {
-        self.capabilities.iter().find(|c| c.name == name || c.tool.as_deref() == Some(name))
+        self.catalog.find(name)
     }
 
-    /// Makes a session; the body is its [`SessionState`].
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn create_session(&self, _caller: &Arc<Caller>, _request: &SessionRequest, _key: &str) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Sessions of the caller, in the order they were made.
-    pub fn sessions(&self, _caller: &Caller) -> Vec<SessionState> {
-        Vec::new()
-    }
-
-    /// A session.
-    ///
-    /// # Errors
-    /// 404, the same for an unknown id and for a session of another caller.
-    pub fn session(&self, _caller: &Caller, _id: &str) -> Result<SessionState, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Moves the clock to the next decision point, after close_2 to the next day; the body is the [`SessionState`].
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn step(&self, _caller: &Caller, _id: &str, _key: &str) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Closes a session for good; the body is its [`SessionState`].
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn close_session(&self, _caller: &Caller, _id: &str, _key: &str) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// System prompt, memory, and the brief of the current decision point.
-    ///
-    /// # Errors
-    /// As [`House::session`].
-    pub fn brief(&self, _caller: &Caller, _id: &str) -> Result<Vec<BriefText>, Refusal> {
-        Err(unavailable())
-    }
-
-    /// The account, masked.
-    ///
-    /// # Errors
-    /// As [`House::session`].
-    pub fn account(&self, _caller: &Caller, _id: &str) -> Result<Value, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Tools that can be called now in this session, in catalog order.
-    ///
-    /// # Errors
-    /// As [`House::session`].
-    pub fn offered(&self, _caller: &Caller, _id: &str) -> Result<Vec<OfferedTool<'_>>, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Records of the session's trajectory from number `from`, at most `limit`.
-    ///
-    /// # Errors
-    /// As [`House::session`].
-    pub fn records(&self, _caller: &Caller, _id: &str, _from: u64, _limit: usize) -> Result<Vec<Value>, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Calls a tool. The body is the `ToolResult` envelope, or the accepted job.
-    ///
-    /// # Errors
-    /// [`Refusal`], by the first check that fails: tool, revision, own scope, parameters, dependencies and data rights, authority of the
-    /// operation, budget (spec/seeds.md C6).
-    pub fn invoke(&self, _caller: &Arc<Caller>, _invocation: &Invocation, _key: &str, _watch: &Watch) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// A job: its state, or what it came to (`{job_id, state, status_url, result? , error?}`).
-    ///
-    /// # Errors
-    /// `INVALID_INPUT` for an id of another kind, 404 for an unknown one.
-    pub fn job(&self, _caller: &Caller, _id: &str) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Asks a job to end; the body is its state.
-    ///
-    /// # Errors
-    /// As [`House::job`].
-    pub fn cancel_job(&self, _caller: &Caller, _id: &str) -> Result<Reply, Refusal> {
-        Err(unavailable())
-    }
-
-    /// Frozen research configurations, sorted by kind, name and revision.
-    pub fn research_registry(&self) -> &Value {
-        &Value::Null
+    /// Frozen research configurations, sorted by kind, name and revision: `{"entries": [...]}`.
+    pub const fn research_registry(&self) -> &Value {
+        &self.registry
     }
 
     /// Counts for operators.
     pub fn metrics(&self) -> Metrics {
-        Metrics::default()
+        let (jobs_running, jobs_waiting) = self.jobs.counts();
+        let hosted: Vec<Arc<Hosted>> = self.hosted().values().cloned().collect();
+        let mut metrics = self.counts.metrics();
+        metrics.sessions = self.keep.open_sessions().unwrap_or_default();
+        metrics.sessions_loaded = hosted.iter().filter(|h| h.is_loaded()).count() as u64;
+        metrics.jobs_running = jobs_running;
+        metrics.jobs_waiting = jobs_waiting;
+        metrics.audit_rows = self.keep.audit_rows().unwrap_or_default();
+        metrics
+    }
+
+    /// Lines of the audit log after a number, at most `limit`: `{seq, caller, capability, session, key_digest, class, units}`. Holds no
+    /// argument, no token and no key; for the operator, no door shows it.
+    ///
+    /// # Errors
+    /// 503 when the log cannot be read.
+    pub fn audit(&self, after: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
+        Ok(self.keep.audit_after(i64::try_from(after).unwrap_or(i64::MAX), limit)?)
+    }
+
+    pub(crate) const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) const fn keep(&self) -> &Keep {
+        &self.keep
+    }
+
+    pub(crate) const fn running(&self) -> &Running {
+        &self.running
+    }
+
+    fn hosted(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Hosted>>> {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn world(&self, profile: &str) -> Result<&Arc<World>, Refusal> {
+        self.worlds.get(profile).ok_or_else(|| {
+            let message = "The session was made of a profile that this server does not have any more.";
+            Refusal::new(FailureClass::DependencyUnavailable, 503, "profile_gone", message, false)
+        })
+    }
+
+    pub(crate) fn account_of(&self, caller: &Caller) -> Result<&Arc<Account>, Refusal> {
+        self.accounts.get(&caller.id).ok_or_else(|| {
+            Refusal::new(FailureClass::Forbidden, 401, "token_unknown", "The caller is nobody of this server.", false)
+        })
+    }
+
+    /// Whether the caller could be admitted to a capability, its budget and session aside.
+    pub(crate) fn is_served(&self, caller: &Caller, capability: &Capability) -> bool {
+        let trades =
+            capability.effect != traderharness_contract::Effect::Financial || caller.has_scope(crate::caller::SCOPE_TRADE);
+        trades
+            && self.catalog.star(capability).all(|needed| {
+                needed.enabled
+                    && needed.scopes.iter().all(|scope| caller.has_scope(scope))
+                    && needed.sources.iter().all(|source| caller.has_right(source))
+            })
+    }
+
+    /// Counts a refusal and adds it to the audit log.
+    fn refused(&self, refusal: &Refusal, caller: &Caller, capability: &str, session: Option<&str>) {
+        self.counts.refused(refusal.class);
+        // Names out of a request that are nobody's are not kept: a log is no place for what anybody may write.
+        let capability = self.catalog.find(capability).map_or(capability_word(capability), |c| c.name.as_str());
+        let row = AuditRow { caller: &caller.id, capability, session, key_digest: None, class: refusal.class.as_str(), units: 0 };
+        // The refusal stands whether or not it could be noted.
+        let _ = self.keep.note(&row);
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.jobs.close();
+    }
+}
+
+/// Our own words for what is no capability; anything else is unknown.
+fn capability_word(name: &str) -> &'static str {
+    match name {
+        sessions::CREATE => sessions::CREATE,
+        sessions::STEP => sessions::STEP,
+        sessions::CLOSE => sessions::CLOSE,
+        _ => "unknown",
+    }
+}
+
+impl From<KeepError> for Refusal {
+    /// What it was is for the operator; a caller learns that nothing was done.
+    fn from(_: KeepError) -> Self {
+        let message =
+            "The server cannot keep what it does at the moment, so nothing was done; send the request again under the same key.";
+        Self::new(FailureClass::DependencyUnavailable, 503, "keep_unavailable", message, true).after(1)
+    }
+}
+
+fn dataset(datasets: &BTreeMap<String, Arc<Store>>, name: Option<&str>) -> Result<Arc<Store>, WorldFault> {
+    let known = || datasets.keys().cloned().collect();
+    match name {
+        Some(name) => datasets.get(name).cloned().ok_or_else(|| WorldFault::Dataset { name: name.to_owned(), known: known() }),
+        None if datasets.len() == 1 => datasets.values().next().cloned().ok_or_else(|| WorldFault::NoDataset { known: known() }),
+        None => Err(WorldFault::NoDataset { known: known() }),
     }
 }

@@ -15,14 +15,25 @@
 //! | [`manifest`] | [`Capability`]: what can be called, under which revision, with which rights |
 //! | [`refusal`] | [`Refusal`]: why something was not done |
 //! | [`reply`] | what a caller gets |
+//! | [`keys`] | idempotency keys |
+//! | [`registry`] | the research registry: frozen configurations |
 
+mod admission;
+mod answer;
+mod budget;
 pub mod caller;
 pub mod config;
+mod hosted;
 pub mod house;
 pub mod http;
+mod jobs;
+mod keep;
+pub mod keys;
 pub mod manifest;
 pub mod mcp;
+mod random;
 pub mod refusal;
+pub mod registry;
 pub mod reply;
 
 pub use caller::Caller;

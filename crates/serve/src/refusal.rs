@@ -1,11 +1,12 @@
 //! [`Refusal`]: why something was not done, in the words and numbers of spec/seeds.md C6. It never carries a stack trace, a path of the
 //! machine, a token, or a fact of another caller.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use traderharness_contract::FailureClass;
 
 /// Why a call, a session or a job was not served.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Class of C6; its wire name is the `error_code` of the record.
     pub class: FailureClass,

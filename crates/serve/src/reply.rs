@@ -1,9 +1,11 @@
 //! What a caller sends and gets, as plain values. No rule lives here.
 
 use crate::manifest::Capability;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
+
 use traderharness_harness::CancelToken;
 
 /// Asks for a session.
@@ -31,7 +33,7 @@ pub struct Invocation {
 }
 
 /// A session, as its caller sees it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
     /// `ses_` and random letters.
     pub session_id: String,
@@ -74,7 +76,7 @@ pub enum ReplyKind {
 }
 
 /// A completion that this call made. The clock has been moved already.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
     /// Decision point that was completed.
     pub point: String,
@@ -109,6 +111,8 @@ pub struct Watch {
     pub cancel: CancelToken,
     /// Hears steps of a long call: a number that grows, and words.
     pub progress: Option<Progress>,
+    /// How long a call that runs as a job is waited for before it is answered as accepted; as the configuration says when absent.
+    pub patience: Option<Duration>,
 }
 
 impl std::fmt::Debug for Watch {

@@ -1,0 +1,145 @@
+//! What a tool came to, as a caller gets it: the `ToolResult` envelope (spec/seeds.md C4), or a refusal of C6. Every envelope is checked
+//! before it leaves; one that says more than it can prove is an error of ours and is never sent.
+
+use crate::manifest::Capability;
+use crate::refusal::Refusal;
+use serde_json::{Map, Value, json};
+use traderharness_contract::algebra::{self, InvocationId, ToolResult};
+use traderharness_contract::budget::{RESULT_LIMIT, fit_json_keeping};
+use traderharness_contract::json::{length, text};
+use traderharness_contract::render::{self, Invocation};
+use traderharness_contract::{Definition, ErrorCode, FailureClass, Outcome};
+use traderharness_harness::{CallReport, Session};
+use traderharness_tools_market::research::{self, MarketBars};
+
+/// What a call is answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The envelope.
+    pub(crate) body: Value,
+    /// What a model reads, when the whole envelope is longer than a model may read.
+    pub(crate) text: Option<String>,
+}
+
+/// What is known of the call beside its report.
+pub(crate) struct Asked<'a> {
+    pub(crate) id: &'a InvocationId,
+    /// Tool, by the name the caller used.
+    pub(crate) name: &'a str,
+    pub(crate) capability: &'a Capability,
+    /// The clock when the call was admitted, in its visible form.
+    pub(crate) at: &'a str,
+    pub(crate) definition: Option<&'a Definition>,
+    /// The session as the call found it; `None` when the clock has moved since.
+    pub(crate) session: Option<&'a Session>,
+}
+
+/// Renders a report.
+///
+/// # Errors
+/// The failure of the tool, or a defect of ours.
+pub(crate) fn answer(report: &CallReport, asked: &Asked<'_>) -> Result<Answer, Refusal> {
+    let map = report.envelope.0.as_object();
+    if !report.envelope.is_success() {
+        return Err(refusal(report, map));
+    }
+    let mut payload = map.cloned().unwrap_or_default();
+    payload.shift_remove("success");
+    if payload.get("skipped") == Some(&Value::Bool(true)) {
+        let reason = payload.get("reason").and_then(Value::as_str).unwrap_or("An equal call was made before.");
+        return Err(Refusal::new(FailureClass::IdempotencyConflict, 409, "skipped", reason, false));
+    }
+    // A changed spelling of the arguments is no part of the data.
+    if let Some(Value::Array(notes)) = payload.shift_remove("normalised") {
+        let told = notes.iter().map(|note| {
+            let word = |key: &str| note.get(key).and_then(Value::as_str).unwrap_or_default();
+            Value::from(format!("argument {}: {}", word("path"), word("change")))
+        });
+        let warnings = payload.entry("warnings").or_insert_with(|| json!([]));
+        if let Some(list) = warnings.as_array_mut() {
+            list.extend(told);
+        }
+    }
+    let sources: Vec<&str> = asked.capability.sources.iter().map(String::as_str).collect();
+    let outcome = Outcome::answered(Value::Object(payload));
+    let invocation = Invocation {
+        source_refs: &source_order(&report.tool, &sources),
+        revision_history: research::revision_history(&report.tool),
+        received: Some(&report.received),
+        ..Invocation::new(asked.id, asked.name, asked.at)
+    };
+    let Some(algebra::Answer::Result(result)) = render::answer(&outcome, &invocation) else {
+        return Err(defect("the answer is no result"));
+    };
+    if let Err(violations) = algebra::check(&result, asked.at) {
+        let words: Vec<String> = violations.iter().take(3).map(ToString::to_string).collect();
+        return Err(defect(&words.join("; ")));
+    }
+    let result = shortened(result, report, asked.session);
+    let text = within_limit(&result, asked.definition);
+    let body = serde_json::to_value(&result).map_err(|fault| defect(&fault.to_string()))?;
+    Ok(Answer { body, text })
+}
+
+/// The first source of a tool is that of its records with an evidence id, so the order is the tool's.
+fn source_order<'s>(tool: &str, sorted: &[&'s str]) -> Vec<&'s str> {
+    let named = research::sources(tool);
+    let mut order: Vec<&str> = sorted.to_vec();
+    order.sort_by_key(|source| named.iter().position(|n| n == source).unwrap_or(usize::MAX));
+    order
+}
+
+/// A page of bars whose envelope is too long for a model: fewer bars and a cursor (spec/seeds.md C4.8).
+fn shortened(result: ToolResult, report: &CallReport, session: Option<&Session>) -> ToolResult {
+    let Some(session) = session.filter(|_| report.tool == "market_bars") else { return result };
+    let offset = result.data.get("offset").and_then(Value::as_u64).unwrap_or(0) as usize;
+    let view = session.view();
+    let next = |kept: usize| MarketBars::cursor(&view, &report.received, offset + kept);
+    match algebra::fit(result.clone(), RESULT_LIMIT, Some("bars"), next) {
+        Ok(fit) => fit.result,
+        Err(_) => result,
+    }
+}
+
+/// The text that a model reads in place of an envelope that is too long: the same envelope with compacted data, which says so itself.
+/// Coverage, warnings and evidence are never cut.
+fn within_limit(result: &ToolResult, definition: Option<&Definition>) -> Option<String> {
+    let mut whole = serde_json::to_value(result).ok()?;
+    let characters = length(&whole);
+    if characters <= RESULT_LIMIT {
+        return None;
+    }
+    let around = characters.saturating_sub(length(&result.data));
+    // What must stay may be long itself; a model still gets some of the data.
+    let room = RESULT_LIMIT.saturating_sub(around).max(1_000);
+    let fitted = match definition {
+        Some(definition) => fit_json_keeping(&result.data, room, &definition.oldest_first),
+        None => traderharness_contract::budget::fit_json(&result.data, room),
+    };
+    let data = serde_json::from_str(&fitted.text).unwrap_or(Value::String(fitted.text));
+    whole.as_object_mut()?.insert("data".into(), data);
+    Some(text(&whole))
+}
+
+/// A failure of a tool in the words of C6.
+fn refusal(report: &CallReport, map: Option<&Map<String, Value>>) -> Refusal {
+    let code = report.code.unwrap_or(ErrorCode::Internal);
+    let word = |key: &str| map.and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default();
+    let retryable = map.and_then(|m| m.get("retryable")).and_then(Value::as_bool).unwrap_or_else(|| code.retryable());
+    let mut refusal = Refusal::new(code.class(), code.http_status(), code.as_str(), word("error"), retryable)
+        .with("tool", report.tool.as_str());
+    refusal.correction = map.and_then(|m| m.get("correction")).cloned();
+    refusal
+}
+
+/// A fault of ours. What it was goes to the operator's log by `details`, in words that hold no data of the session.
+pub(crate) fn defect(what: &str) -> Refusal {
+    Refusal::new(
+        FailureClass::DependencyUnavailable,
+        500,
+        "internal",
+        "A defect of the server kept the answer back; it is not an error of the call.",
+        false,
+    )
+    .with("fault", what)
+}

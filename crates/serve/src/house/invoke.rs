@@ -1,0 +1,339 @@
+//! Calls: admitted, run, kept in one transaction with everything they changed, and answered; as a job where that takes long.
+
+use super::House;
+use super::sessions::{audit_row, state_of};
+use crate::admission::{Admitted, Ticket, not_open};
+use crate::answer::{Asked, answer, defect};
+use crate::caller::Caller;
+use crate::hosted::{Hosted, Stage};
+use crate::jobs::{Finish, Wait, Work};
+use crate::keep::{JobState, Outcome, answers, jobs, sessions};
+use crate::random;
+use crate::refusal::Refusal;
+use crate::reply::{Invocation, Reply, ReplyKind, Watch};
+use serde_json::{Value, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use traderharness_contract::algebra::{InvocationId, JobId};
+use traderharness_contract::json::text;
+use traderharness_contract::{Effect, FailureClass};
+use traderharness_harness::CancelToken;
+
+/// Tools that may outlast the patience of a client and run as jobs by themselves.
+const SLOW: &[&str] = &["execute_code"];
+
+impl House {
+    /// Calls a tool. The body is the `ToolResult` envelope, or the accepted job.
+    ///
+    /// # Errors
+    /// [`Refusal`], by the first check that fails: key, tool, revision, own scope, session, parameters, dependencies and data rights,
+    /// authority of the operation, budget (spec/seeds.md C6); or the failure of the tool itself.
+    pub fn invoke(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
+        self.invoking(caller, invocation, key, watch).inspect_err(|refusal| {
+            let session = invocation.session_id.as_deref().filter(|id| self.find(caller, id).is_ok());
+            self.refused(refusal, caller, &invocation.tool, session);
+        })
+    }
+
+    fn invoking(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
+        match self.admit(caller, invocation, key)? {
+            Admitted::Again(before) => {
+                self.counts.replayed();
+                replayed(before.outcome)
+            }
+            Admitted::Unfit { hosted, capability, tool } => Err(self.unfit(&hosted, &capability, &tool, &invocation.input)),
+            Admitted::Run(ticket) => {
+                let slow = SLOW.contains(&ticket.tool.as_str()) && self.runs_code();
+                if invocation.job || slow {
+                    self.start_job(ticket, invocation.job, watch)
+                } else {
+                    self.perform(&ticket, &watch.cancel, None).map_err(|boxed| *boxed)
+                }
+            }
+        }
+    }
+
+    /// Arguments that do not fit are answered by the session, which counts the failure in its phase as it does in a loop; nothing is
+    /// kept under the key, so that the corrected request may use it.
+    fn unfit(&self, hosted: &Hosted, capability: &str, tool: &str, input: &Value) -> Refusal {
+        if hosted.stage() != Stage::Open {
+            return not_open(hosted.stage());
+        }
+        let mut guard = hosted.lock();
+        let play = match self.loaded(hosted, &mut guard) {
+            Ok(play) if !play.is_finished() => play,
+            Ok(_) => return not_open(hosted.stage()),
+            Err(refusal) => return refusal,
+        };
+        let done = match catch_unwind(AssertUnwindSafe(|| play.call(tool, input, CancelToken::new()))) {
+            Ok(Ok(done)) => done,
+            _ => {
+                *guard = None;
+                return defect("answering faulty arguments broke off");
+            }
+        };
+        let records = play.tape().take();
+        let (op, first) = (play.ops, play.records);
+        if let Err(fault) = self.keep.together(|t| sessions::append(t, hosted.number, op, Some(tool), input, first, &records)) {
+            *guard = None;
+            return fault.into();
+        }
+        play.ops += 1;
+        play.records += records.len() as i64;
+        let (Some(report), Some(capability)) = (&done.report, self.catalog.find(capability)) else {
+            return defect("a call without a report");
+        };
+        let Ok(id) = InvocationId::new("none") else { return defect("an invocation without an id") };
+        let asked = Asked { id: &id, name: tool, capability, at: &done.asked_at, definition: None, session: None };
+        match answer(report, &asked) {
+            Err(refusal) => refusal,
+            Ok(_) => defect("faulty arguments were answered"),
+        }
+    }
+
+    /// Runs an admitted call and keeps everything it changed in one transaction: its operation, its records, its answer, its cost, its
+    /// line of the audit log, and the end of its job. Nobody is answered before.
+    pub(crate) fn perform(
+        &self,
+        ticket: &Ticket,
+        cancel: &CancelToken,
+        job: Option<(&str, &Finish)>,
+    ) -> Result<Reply, Box<Refusal>> {
+        let hosted = &ticket.hosted;
+        let mut guard = hosted.lock();
+        // It may have been closed while this call waited for the one before.
+        if hosted.stage() != Stage::Open {
+            return Err(Box::new(not_open(hosted.stage())));
+        }
+        let play = self.loaded(hosted, &mut guard)?;
+        let called = catch_unwind(AssertUnwindSafe(|| play.call(&ticket.tool, &ticket.input, cancel.clone())));
+        let done = match called {
+            Ok(Ok(done)) => done,
+            Ok(Err(fault)) => return Err(Box::new(self.failed(&ticket.caller, hosted, &mut guard, &fault))),
+            Err(_) => {
+                *guard = None;
+                return Err(Box::new(defect("the call broke off")));
+            }
+        };
+        let answered = self.answered(ticket, &done, play.session());
+        let outcome = match &answered {
+            Ok(answer) => {
+                Outcome::Complete { body: answer.body.clone(), text: answer.text.clone(), completed: done.completed.clone() }
+            }
+            Err(refusal) => Outcome::Refused(refusal.clone()),
+        };
+        let units = ticket.reservation.actual(answered.is_ok());
+        let records = play.tape().take();
+        let stage = if play.is_finished() { Stage::Finished } else { Stage::Open };
+        let moved = done.completed.is_some() || ticket.effect == Effect::Mutation || ticket.effect == Effect::Financial;
+        let (_, before) = hosted.shown();
+        let offers = || play.session().offered().map(|t| t.bound.spec().name).eq(before.offered_tools.iter().map(String::as_str));
+        let state = (moved || !offers()).then(|| state_of(play, &hosted.id, hosted.agent_revision.as_deref(), stage));
+        let shown = state.as_ref().map(|state| serde_json::to_value(state).unwrap_or_default());
+        // A part of the environment that was down may be back when the same key comes again.
+        let stays = match &answered {
+            Ok(_) => true,
+            Err(refusal) => refusal.class != FailureClass::DependencyUnavailable || ticket.effect == Effect::Financial,
+        };
+        let class = answered.as_ref().map_or_else(|refusal| refusal.class.as_str(), |_| "OK");
+        let (op, first) = (play.ops, play.records);
+        let finish = job.map(|(_, finish)| finish.lock());
+        let told = finish.as_ref().is_some_and(|finish| matches!(**finish, Wait::Told));
+        let kept = self.keep.together(|t| {
+            sessions::append(t, hosted.number, op, Some(&ticket.tool), &ticket.input, first, &records)?;
+            if let Some(shown) = &shown {
+                sessions::show(t, hosted.number, stage.as_str(), shown)?;
+            }
+            match job {
+                None if stays => answers::answer(t, &ticket.kept, &ticket.request, &outcome)?,
+                None => {}
+                Some((id, _)) => {
+                    let state = if answered.is_ok() { JobState::Succeeded } else { JobState::Failed };
+                    jobs::settle(t, id, state, Some(&outcome))?;
+                    if !stays {
+                        answers::forget(t, &ticket.kept.caller, &ticket.kept.capability, &ticket.kept.key)?;
+                    } else if !told {
+                        answers::replace(t, &ticket.kept, &outcome)?;
+                    }
+                }
+            }
+            if let Some(left) = ticket.reservation.left_after(units) {
+                answers::budget(t, &ticket.caller.id, left)?;
+            }
+            answers::audit(t, &audit_row(&ticket.caller, &ticket.capability, Some(&hosted.id), &ticket.kept, class, units))
+        });
+        if let Err(fault) = kept {
+            // What was not kept did not happen: the session is made again from what was.
+            *guard = None;
+            return Err(Box::new(fault.into()));
+        }
+        play.ops += 1;
+        play.records += records.len() as i64;
+        if let Some(state) = state {
+            hosted.show(stage, state);
+        }
+        if stage != Stage::Open {
+            *guard = None;
+            self.hosted().remove(&hosted.id);
+        }
+        ticket.reservation.settle(units);
+        self.counts.called(ticket.effect, units);
+        let result = answered.map(|answer| Reply {
+            kind: ReplyKind::Complete,
+            text: answer.text.unwrap_or_else(|| text(&answer.body)),
+            body: answer.body,
+            replayed: false,
+            completed: done.completed,
+        });
+        if let (Some((_, finish)), Some(state)) = (job, finish) {
+            finish.done(state, result.clone());
+        }
+        result.map_err(Box::new)
+    }
+
+    fn answered(
+        &self,
+        ticket: &Ticket,
+        done: &crate::hosted::Done,
+        session: &traderharness_harness::Session,
+    ) -> Result<crate::answer::Answer, Refusal> {
+        let report = done.report.as_ref().ok_or_else(|| defect("a call without a report"))?;
+        let capability = self.catalog.find(&ticket.capability).ok_or_else(|| defect("a call without a manifest"))?;
+        let id = random::letters(26).ok().and_then(|rest| InvocationId::new(rest).ok());
+        let id = id.ok_or_else(|| defect("an invocation without an id"))?;
+        let definition = session_definition(ticket, &self.world(&ticket.hosted.profile)?.toolbox);
+        let session = done.completed.is_none().then_some(session);
+        answer(report, &Asked { id: &id, name: &ticket.named, capability, at: &done.asked_at, definition, session })
+    }
+
+    /// Keeps a job, hands it to the workers and waits as long as the caller likes.
+    fn start_job(&self, mut ticket: Box<Ticket>, asked_for: bool, watch: &Watch) -> Result<Reply, Refusal> {
+        self.jobs.room()?;
+        let id = random::letters(26).ok().and_then(|rest| JobId::new(rest).ok()).ok_or_else(|| defect("a job without an id"))?;
+        let body = json!({ "job_id": id, "state": "accepted", "status_url": status_url(id.as_str()) });
+        let outcome = Outcome::Accepted { body };
+        self.keep.together(|t| {
+            jobs::insert(t, id.as_str(), &ticket.caller.id, &ticket.hosted.id, &ticket.capability, &ticket.kept.key)?;
+            answers::answer(t, &ticket.kept, &ticket.request, &outcome)?;
+            let session = Some(ticket.hosted.id.as_str());
+            answers::audit(t, &audit_row(&ticket.caller, &ticket.capability, session, &ticket.kept, "ACCEPTED", 0))
+        })?;
+        // From here on the key is answered with the job.
+        ticket.claim = None;
+        let finish = self.jobs.submit(id.as_str().to_owned(), ticket, watch.cancel.clone());
+        // Who asks for a job wants its id, not its result.
+        let patience = watch.patience.unwrap_or(if asked_for { std::time::Duration::ZERO } else { self.patience });
+        let tick = |seconds: u64| {
+            if let Some(progress) = &watch.progress {
+                progress(seconds, "running");
+            }
+        };
+        match finish.wait(patience, &tick) {
+            Some(result) => result,
+            None => replayed(outcome).map(|reply| Reply { replayed: false, ..reply }),
+        }
+    }
+
+    /// Works on a job, on a thread of the pool.
+    pub(crate) fn run_job(&self, work: Work) {
+        let Work { id, ticket, cancel, finish } = work;
+        let run = || {
+            if cancel.is_cancelled() { Err(Box::new(cancelled())) } else { self.perform(&ticket, &cancel, Some((&id, &finish))) }
+        };
+        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(Box::new(defect("the job broke off"))));
+        // What failed before anything was kept is settled here; its key may come again.
+        if let Err(refusal) = result {
+            let state = finish.lock();
+            if !matches!(*state, Wait::Done(_)) {
+                self.settle_undone(&id, &ticket, *refusal.clone());
+                finish.done(state, Err(*refusal));
+            }
+        }
+    }
+
+    fn settle_undone(&self, id: &str, ticket: &Ticket, refusal: Refusal) {
+        let state = if refusal.code == "cancelled" { JobState::Cancelled } else { JobState::Failed };
+        self.counts.refused(refusal.class);
+        let class = refusal.class.as_str();
+        let outcome = Outcome::Refused(refusal);
+        // When even this cannot be kept, the job is found interrupted when the house opens again.
+        let _ = self.keep.together(|t| {
+            jobs::settle(t, id, state, Some(&outcome))?;
+            answers::forget(t, &ticket.kept.caller, &ticket.kept.capability, &ticket.kept.key)?;
+            answers::audit(t, &audit_row(&ticket.caller, &ticket.capability, Some(&ticket.hosted.id), &ticket.kept, class, 0))
+        });
+    }
+
+    /// A job: `{job_id, state, status_url}` with its `result` or `error` once it is done. States: `accepted`, `running`, `succeeded`,
+    /// `failed`, `cancelled`, `interrupted`.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` for an id of another kind, 404 for an unknown one and for one of another caller.
+    pub fn job(&self, caller: &Caller, id: &str) -> Result<Reply, Refusal> {
+        let id = JobId::parse(id)
+            .map_err(|fault| Refusal::new(FailureClass::InvalidInput, 422, "invalid_job_id", fault.failure().message, true))?;
+        let running = self.jobs.is_running(id.as_str());
+        let row = self.keep.job(id.as_str())?.filter(|row| row.caller == caller.id).ok_or_else(|| {
+            Refusal::new(FailureClass::InvalidInput, 404, "job_not_found", "There is no job of this id.", false)
+        })?;
+        let state = if row.state == JobState::Accepted && running { JobState::Running } else { row.state };
+        let mut body = json!({ "job_id": id, "state": state.as_str(), "status_url": status_url(id.as_str()) });
+        let (mut completed, mut shown) = (None, None);
+        match row.outcome {
+            Some(Outcome::Complete { body: result, text, completed: done }) => {
+                body["result"] = result;
+                completed = done;
+                shown = text;
+            }
+            Some(Outcome::Refused(refusal)) => body["error"] = refusal.record(),
+            Some(Outcome::Accepted { .. }) | None => {}
+        }
+        let text = shown.unwrap_or_else(|| text(&body));
+        Ok(Reply { kind: ReplyKind::Complete, body, replayed: false, completed, text })
+    }
+
+    /// Asks a job to end; the body is its state. One that waits did nothing; one that runs ends where it can, and what it did stays done.
+    ///
+    /// # Errors
+    /// As [`House::job`].
+    pub fn cancel_job(&self, caller: &Caller, id: &str) -> Result<Reply, Refusal> {
+        // Another caller's job is not there.
+        self.job(caller, id)?;
+        if let Some(Work { id, ticket, finish, .. }) = self.jobs.cancel(id) {
+            let state = finish.lock();
+            self.settle_undone(&id, &ticket, cancelled());
+            finish.done(state, Err(cancelled()));
+        }
+        self.job(caller, id)
+    }
+}
+
+fn session_definition<'t>(
+    ticket: &Ticket,
+    toolbox: &'t traderharness_harness::Toolbox,
+) -> Option<&'t traderharness_contract::Definition> {
+    toolbox.all().iter().find(|t| t.bound.spec().name == ticket.tool).map(|t| &t.definition)
+}
+
+fn status_url(id: &str) -> String {
+    format!("/v1/jobs/{id}")
+}
+
+fn cancelled() -> Refusal {
+    let message = "The job was cancelled before it did anything; its key may be used again.";
+    Refusal::new(FailureClass::DependencyUnavailable, 503, "cancelled", message, true)
+}
+
+/// An answer that is given again.
+fn replayed(outcome: Outcome) -> Result<Reply, Refusal> {
+    match outcome {
+        Outcome::Complete { body, text: shown, completed } => {
+            let text = shown.unwrap_or_else(|| text(&body));
+            Ok(Reply { kind: ReplyKind::Complete, body, replayed: true, completed, text })
+        }
+        Outcome::Accepted { body } => {
+            Ok(Reply { kind: ReplyKind::Accepted, text: text(&body), body, replayed: true, completed: None })
+        }
+        Outcome::Refused(refusal) => Err(refusal),
+    }
+}

@@ -1,0 +1,184 @@
+//! [`Keep`]: what survives the process, in one SQLite file: sessions, their operations and records, answers by idempotency key, jobs,
+//! budgets, the audit log. One transaction per acknowledged effect; what was not committed was never acknowledged. Holds the mask keys of
+//! sessions, so the folder is the owner's alone, and never a token: only digests.
+
+pub(crate) mod answers;
+pub(crate) mod jobs;
+mod pack;
+pub(crate) mod sessions;
+
+pub(crate) use answers::{AuditRow, Kept, KeptAnswer, Outcome};
+pub(crate) use jobs::JobState;
+pub(crate) use sessions::SessionRow;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Name of the file in the folder.
+const FILE: &str = "house.sqlite";
+
+/// Version of the tables below; a file of another version is refused, never changed.
+const SCHEMA_VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    number INTEGER NOT NULL UNIQUE,
+    caller TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    agent_revision TEXT,
+    made_of BLOB NOT NULL,
+    mask_key BLOB NOT NULL,
+    state TEXT NOT NULL,
+    shown BLOB NOT NULL
+) STRICT;
+CREATE INDEX sessions_of ON sessions (caller, number);
+CREATE TABLE ops (
+    session INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    tool TEXT,
+    arguments BLOB,
+    records INTEGER NOT NULL,
+    PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE records (
+    session INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    record BLOB NOT NULL,
+    PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE answers (
+    caller TEXT NOT NULL,
+    capability TEXT NOT NULL,
+    key BLOB NOT NULL,
+    body BLOB NOT NULL,
+    kind INTEGER NOT NULL,
+    answer BLOB NOT NULL,
+    PRIMARY KEY (caller, capability, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY,
+    caller TEXT NOT NULL,
+    session TEXT NOT NULL,
+    capability TEXT NOT NULL,
+    key BLOB NOT NULL,
+    state TEXT NOT NULL,
+    answer BLOB
+) STRICT;
+CREATE INDEX jobs_open ON jobs (state) WHERE state IN ('accepted', 'running');
+CREATE TABLE budgets (
+    caller TEXT PRIMARY KEY,
+    available INTEGER NOT NULL
+) STRICT;
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    caller TEXT NOT NULL,
+    capability TEXT NOT NULL,
+    session TEXT,
+    key_digest TEXT,
+    class TEXT NOT NULL,
+    units INTEGER NOT NULL
+) STRICT;
+";
+
+/// Why something is not kept or not found again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// The folder or the file.
+    #[error("the folder of the server cannot be used")]
+    Folder(#[source] std::io::Error),
+    /// The database.
+    #[error("the database of the server cannot be used")]
+    Database(#[from] rusqlite::Error),
+    /// Another process has it open.
+    #[error("another process serves this folder")]
+    InUse,
+    /// Written by another version.
+    #[error("the database has version {found}, and this program reads version {SCHEMA_VERSION}")]
+    Version {
+        /// Version found.
+        found: i64,
+    },
+    /// What is in it cannot be read.
+    #[error("the database holds {what} that cannot be read: {fault}")]
+    Broken {
+        /// What.
+        what: &'static str,
+        /// Why.
+        fault: String,
+    },
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    connection: Mutex<Connection>,
+}
+
+impl Keep {
+    /// Opens the file in a folder, made when it is not there, for this process alone; `None` keeps everything in memory.
+    pub(crate) fn open(folder: Option<&Path>) -> Result<Self, KeepError> {
+        let connection = match folder {
+            Some(folder) => Connection::open(private_file(folder).map_err(KeepError::Folder)?)?,
+            None => Connection::open_in_memory()?,
+        };
+        // No second process: operations of one session have one order. The lock of a killed process is gone with it.
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        let busy = |fault: rusqlite::Error| match fault.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => KeepError::InUse,
+            _ => fault.into(),
+        };
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(busy)?;
+        // In WAL this loses nothing to a killed process; only a loss of power may take the last commits.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "foreign_keys", "OFF")?;
+        connection.set_prepared_statement_cache_capacity(64);
+        let mut keep = connection;
+        let transaction = keep.transaction_with_behavior(TransactionBehavior::Immediate).map_err(busy)?;
+        let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        match version {
+            0 => {
+                transaction.execute_batch(TABLES)?;
+                transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            }
+            SCHEMA_VERSION => {}
+            found => return Err(KeepError::Version { found }),
+        }
+        transaction.commit()?;
+        Ok(Self { connection: Mutex::new(keep) })
+    }
+
+    /// The connection. A panic in the middle of a transaction rolled it back, so the connection is still good.
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs something as one transaction: all of it is kept, or nothing.
+    pub(crate) fn together<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, KeepError>) -> Result<T, KeepError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+}
+
+/// The file in the folder, both readable by the owner alone.
+fn private_file(folder: &Path) -> std::io::Result<std::path::PathBuf> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        builder.mode(0o700);
+        options.mode(0o600);
+    }
+    builder.create(folder)?;
+    let path = folder.join(FILE);
+    options.open(&path)?;
+    Ok(path)
+}
