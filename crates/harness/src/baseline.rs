@@ -56,6 +56,37 @@ impl std::fmt::Display for Rule {
     }
 }
 
+impl Rule {
+    /// What the rule decides by, as data: for listings of what a result was measured against. Nothing is read back from it.
+    pub fn parameters(self) -> Value {
+        let mut parameters = json!({
+            "selected_by": "amount of the previous session, largest first, ST excluded",
+            "share_of_a_position": "what the card lets a position have, or an equal share if that is less",
+            "filled_share": FILL,
+            "lot": LOT,
+            "smallest_order": SMALLEST,
+            "orders_at": DecisionPoint::Open1.as_str(),
+        });
+        let own = match self {
+            Self::BuyAndHold => json!({ "candidates": CHOICE, "sells": "never" }),
+            Self::MovingAverage => json!({
+                "candidates": "three for each position of the card, at most 30",
+                "short_mean_sessions": 5,
+                "long_mean_sessions": 20,
+                "buys": "short mean above long mean",
+                "sells": "short mean not above long mean",
+            }),
+            Self::Random(seed) => {
+                json!({ "candidates": CHOICE, "seed": seed, "buys": "one in two days", "sells": "one in five holdings" })
+            }
+        };
+        if let (Value::Object(all), Value::Object(own)) = (&mut parameters, own) {
+            all.extend(own);
+        }
+        parameters
+    }
+}
+
 /// Stocks that are looked at: the random baseline chooses among them, buy-and-hold takes the first that can be traded.
 const CHOICE: u32 = 30;
 /// Shares of a lot that every board takes: at least 200, in hundreds.
