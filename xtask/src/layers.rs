@@ -17,13 +17,14 @@ mod workspace;
 
 use crate::finding::Finding;
 use std::path::Path;
-use workspace::Workspace;
+use workspace::{Package, Workspace};
 
 /// Checks the workspace, house rules included.
 pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<Finding>> {
     let workspace = Workspace::read(root)?;
     let mut findings = edges::check(&workspace, table::ROWS);
-    findings.extend(reach::check(&workspace, table::FORBIDDEN, table::ONLY_THROUGH));
+    let alone = |package: &Package| workspace.built_with(package).ok();
+    findings.extend(reach::check(&workspace, table::FORBIDDEN, table::ONLY_THROUGH, &alone));
     findings.extend(manifests::check(&workspace)?);
     findings.extend(sources::check(&workspace)?);
     findings.extend(crate::tidy::check(root)?);

@@ -1,19 +1,35 @@
 //! External crates: some must not be reachable at all from a package, some may be named by few packages only.
 
 use super::table::{Forbidden, OnlyThrough};
-use super::workspace::{Kind, Workspace};
+use super::workspace::{Kind, Package, Workspace};
 use crate::finding::Finding;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a package is built with when it is built alone; `None` when nobody can say.
+pub(crate) type Alone<'a> = &'a dyn Fn(&Package) -> Option<BTreeSet<String>>;
 
 /// Checks both rules. Reachability is that of the resolved graph, features included; dev edges do not count.
-pub(crate) fn check(workspace: &Workspace, forbidden: &[Forbidden], only_through: &[OnlyThrough]) -> Vec<Finding> {
+///
+/// The graph is that of the whole workspace, where one package's features of a shared crate are everybody's. What is only there because
+/// of another package is nothing that this one brings, so a hit counts when `alone` has it too.
+pub(crate) fn check(
+    workspace: &Workspace,
+    forbidden: &[Forbidden],
+    only_through: &[OnlyThrough],
+    alone: Alone<'_>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         let place = format!("{}/Cargo.toml", package.folder);
         let came_from = reachable(workspace, &package.id);
+        let mut built_with = None;
         for rule in forbidden.iter().filter(|rule| rule.from.contains(&package.short())) {
             let hits = came_from.keys().filter(|id| rule.crates.contains(&name(workspace, id)));
             for id in hits {
+                let built_with = built_with.get_or_insert_with(|| alone(package));
+                if built_with.as_ref().is_some_and(|names| !names.contains(name(workspace, id))) {
+                    continue;
+                }
                 let path = path(workspace, &came_from, id).join(" -> ");
                 findings.push(Finding::new("reachable", &place, format!("{path}: {}", rule.why)));
             }
@@ -69,7 +85,7 @@ mod tests {
 
     #[track_caller]
     fn check_graph(short: &str, dependencies: &[&str], external: &[&str], expected: &[&str]) {
-        let found = check(&workspace(vec![package(short, dependencies)], external), FORBIDDEN, ONLY_THROUGH);
+        let found = check(&workspace(vec![package(short, dependencies)], external), FORBIDDEN, ONLY_THROUGH, &|_| None);
         let shown: Vec<String> = found.iter().map(|f| format!("{}: {}", f.rule, f.message)).collect();
         assert_eq!(shown.len(), expected.len(), "{shown:#?}");
         for (message, part) in shown.iter().zip(expected) {
@@ -86,6 +102,16 @@ mod tests {
             &["traderharness-contract -> jsonschema -> reqwest"],
         );
         check_graph("market", &["sha2"], &["sha2 -> cpufeatures", "cpufeatures -> sha2"], &[]);
+    }
+
+    #[test]
+    fn what_another_package_turns_on_is_no_finding() {
+        let workspace = workspace(vec![package("contract", &["schemars"])], &["schemars -> chrono"]);
+        let found = |alone: &[&str]| {
+            let alone: BTreeSet<String> = alone.iter().map(|name| (*name).to_owned()).collect();
+            check(&workspace, FORBIDDEN, ONLY_THROUGH, &|_| Some(alone.clone())).len()
+        };
+        assert_eq!((found(&["schemars"]), found(&["schemars", "chrono"])), (0, 1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::steps;
 use anyhow::Context as _;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Kind of a dependency.
@@ -126,6 +126,14 @@ impl Workspace {
         let metadata =
             steps::cargo(root).args(["metadata", "--format-version", "1", "--locked", "--filter-platform", host]).read()?;
         Self::parse(&metadata)
+    }
+
+    /// Names of everything that a package is built with when it is built alone, its own features only; without dev dependencies.
+    pub(crate) fn built_with(&self, package: &Package) -> anyhow::Result<BTreeSet<String>> {
+        let tree =
+            ["tree", "--locked", "--package", &package.name, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
+        let lines = steps::cargo(&self.root).args(tree).read()?;
+        Ok(lines.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
     }
 
     /// Reads the JSON of `cargo metadata`.
