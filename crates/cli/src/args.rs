@@ -3,6 +3,7 @@
 use crate::agent::AgentOptions;
 use crate::interpreter::InterpreterOptions;
 use crate::limits::LimitOptions;
+use crate::probe::ProbeOptions;
 use crate::replay::ReplayOptions;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Replay(ReplayOptions),
     /// Play several agents over the same days, each with an account of its own, beside rule-based baselines.
     Compare(CompareOptions),
+    /// Measure what masking is for: play masked and unmasked, and ask the model to name firms and month.
+    Probe(Box<ProbeOptions>),
     /// Show results of recorded runs, side by side, and hold them against their recordings.
     Report(ReportOptions),
     /// Search artifacts for what must not be in them: real names, codes and dates, keys, host paths, unfilled placeholders.

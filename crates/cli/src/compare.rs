@@ -2,6 +2,7 @@
 //! recording of its own; a day is played by one after the other in the order in which they are named, so that no byte depends on how
 //! threads are scheduled. One that stops does not stop the others.
 
+pub(crate) mod pair;
 mod rank;
 mod spec;
 mod turns;

@@ -71,6 +71,11 @@ fn interval(values: &[f64]) -> (f64, f64) {
     (at(0.025), at(0.975))
 }
 
+/// A percentage as reports hold it, six decimals.
+pub(crate) fn rounded(percent: f64) -> f64 {
+    (percent * 1e6).round() / 1e6
+}
+
 /// Daily returns out of total assets, the start first.
 pub(crate) fn returns(assets: &[f64]) -> Vec<f64> {
     assets.windows(2).map(|pair| if pair[0] > 0.0 { pair[1] / pair[0] - 1.0 } else { 0.0 }).collect()
@@ -84,7 +89,7 @@ pub(crate) fn difference(a: (&str, &[f64]), b: (&str, &[f64])) -> Difference {
     if days < ENOUGH_DAYS {
         return Difference { a: names.0, b: names.1, days, mean_pct: None, interval_pct: None, verdict: SHORT };
     }
-    let percent = |value: f64| (value * 100.0 * 1e6).round() / 1e6;
+    let percent = |value: f64| rounded(value * 100.0);
     let (low, high) = interval(&values);
     let verdict = if low > 0.0 {
         A
