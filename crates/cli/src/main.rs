@@ -22,6 +22,7 @@ mod manifest;
 mod measured;
 mod memory;
 mod plugins;
+mod probe;
 mod progress;
 mod replay;
 mod report;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         args::Command::Run(options) => run::run(&options),
         args::Command::Replay(options) => replay::replay(&options),
         args::Command::Compare(options) => compare::compare(&options),
+        args::Command::Probe(options) => probe::run(&options),
         args::Command::Report(options) => reports::report(&options),
         args::Command::Audit(options) => audit::audit(&options),
         args::Command::Tools(options) => tools::tools(&options),

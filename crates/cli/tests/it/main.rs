@@ -16,6 +16,7 @@ mod determinism;
 mod doctor;
 mod gate;
 mod paths;
+mod probe;
 mod readme;
 mod report;
 mod resume;
