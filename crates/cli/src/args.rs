@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Cards(CardsOptions),
     /// Run Python the way an agent's code runs.
     Sandbox(SandboxOptions),
+    /// Serve trading sessions to agents of your own, over HTTP and MCP.
+    Serve(crate::serve::ServeOptions),
     /// Say whether agent code can run here, how well it is confined, and how to get what is missing.
     Doctor(DoctorOptions),
 }

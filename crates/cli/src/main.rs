@@ -30,6 +30,7 @@ mod reports;
 mod result;
 mod run;
 mod sandbox;
+mod serve;
 mod source;
 mod tools;
 
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         args::Command::Gate(options) => gate::gate(&options),
         args::Command::Cards(options) => cards::cards(&options),
         args::Command::Sandbox(options) => sandbox::sandbox(&options),
+        args::Command::Serve(options) => serve::serve(&options),
         args::Command::Doctor(options) => doctor::doctor(&options),
     };
     match outcome {

@@ -1,6 +1,6 @@
 //! The generated pages: in `docs/catalog` one page per tool, the table of error codes, what agent code can
 //! ask for, an index, and everything as JSON; in `docs/rules.md` the dated market rules;
-//! in `docs/*.schema.json` the schemas of cards and plug-in manifests.
+//! in `docs/*.schema.json` the schemas of cards, plug-in manifests and server configurations; in `docs/openapi.json` the HTTP door.
 //!
 //! Pages are rendered from the contracts that the tools publish, from the docstrings of the Python module, from the rule table, and
 //! from nothing else, so they cannot say what the code does not. Never edit a page: change the tool or the rule and run `cargo xtask catalog`.
@@ -19,6 +19,8 @@ use std::process::ExitCode;
 use traderharness_connect::plugin::Manifest;
 use traderharness_contract::{Definition, Document, Policy};
 use traderharness_harness::Card;
+use traderharness_serve::ServerConfig;
+use traderharness_serve::http::document::published;
 
 /// Command that a stale page asks for.
 pub(crate) const COMMAND: &str = "cargo xtask catalog";
@@ -140,6 +142,8 @@ fn others() -> anyhow::Result<Vec<(&'static str, String)>> {
         ("docs/rules.md", rules_page::render()),
         ("docs/card.schema.json", schema(&Card::document()?)?),
         ("docs/plugins.schema.json", schema(&Manifest::document()?)?),
+        ("docs/server.schema.json", schema(&ServerConfig::document()?)?),
+        ("docs/openapi.json", serde_json::to_string_pretty(&published()?)? + "\n"),
     ])
 }
 

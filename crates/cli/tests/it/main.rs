@@ -22,3 +22,4 @@ mod report;
 mod resume;
 mod runs;
 mod sandbox;
+mod serve;

@@ -3,6 +3,7 @@
 
 use super::routes::{EmptyBody, InvocationBody, RECORDS, SessionBody};
 use crate::Capability;
+use crate::manifest::{Catalog, CatalogError};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use traderharness_contract::algebra::{AcceptedJob, ErrorRecord, envelope_schema};
@@ -31,6 +32,15 @@ pub const STATUSES: &[(u16, &str)] = &[
     (500, "A defect of the server; nothing of it is shown."),
     (503, "A part of the server is down or busy."),
 ];
+
+/// The document of a server that serves everything: what is committed as `docs/openapi.json`.
+///
+/// # Errors
+/// [`CatalogError`], a defect of the program.
+pub fn published() -> Result<Value, CatalogError> {
+    let catalog = Catalog::standard()?;
+    Ok(document(&catalog.all().iter().collect::<Vec<_>>()))
+}
 
 /// The document over these capabilities.
 pub fn document(capabilities: &[&Capability]) -> Value {
@@ -86,11 +96,15 @@ fn call(tool: &str, capability: &Capability) -> Value {
     schema
 }
 
-/// The envelope around what this tool answers.
+/// What this tool answers: the envelope that all share, around its data.
 fn result(capability: &Capability) -> Value {
-    let mut schema = envelope_schema(&capability.output_schema);
-    schema["properties"]["tool"] = json!({ "const": capability.name, "description": "The capability." });
-    schema
+    json!({
+        "allOf": [reference("Envelope")],
+        "properties": {
+            "tool": { "enum": [capability.name, capability.tool], "description": "The tool, by the name that the call used." },
+            "data": capability.output_schema,
+        },
+    })
 }
 
 fn object(properties: &Value, required: &[&str]) -> Value {
@@ -155,7 +169,7 @@ fn common() -> Map<String, Value> {
             "agent_revision_id": { "type": ["string", "null"] },
             "state": { "enum": ["open", "finished", "closed", "stopped"] },
             "finished": { "type": "boolean" },
-            "phase": { "enum": ["pre_market", "open", "close"] },
+            "phase": { "enum": ["pre_market", "open_window", "close_window"] },
             "point": { "enum": ["pre_market", "open_1", "open_2", "close_1", "close_2"], "description": "Decision point." },
             "time": text("Exchange time of the decision point, HH:MM."),
             "day": text("Today as the mask of the session shows it."),
@@ -203,6 +217,7 @@ fn common() -> Map<String, Value> {
     );
     let named = [
         ("ErrorRecord", error),
+        ("Envelope", envelope_schema(&json!({ "description": "What the tool found." }))),
         ("AcceptedJob", read::<AcceptedJob>("AcceptedJob")),
         ("Tool", manifest),
         ("OfferedTool", offered),

@@ -3,3 +3,5 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod house;
+mod http;
+mod mcp;

@@ -1,0 +1,164 @@
+//! What sessions are made of: the configuration that somebody wrote or the one of a single caller, the datasets, the place where code
+//! runs. Opens files; checks no call.
+
+use super::options::{CheckOptions, DeskOptions};
+use super::token;
+use crate::code::LatePool;
+use crate::fault::{Class, Fault, Outcome, read_text};
+use crate::manifest::{Manifest, window};
+use crate::report::print;
+use crate::run::read_card;
+use crate::source;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use traderharness_harness::Card;
+use traderharness_harness::card::CardWorkspace;
+use traderharness_harness::sandbox::{RunsJobs, Sandbox};
+use traderharness_harness::written::Format;
+use traderharness_sandbox::Workspace;
+use traderharness_serve::HouseConfig;
+use traderharness_serve::caller::digest_of;
+use traderharness_serve::config::{CallerConfig, MaskChoice, Profile, ServerConfig};
+use traderharness_serve::house::OpensSandbox;
+
+/// Id of the one caller of a server without a configuration.
+pub(crate) const OWNER: &str = "owner";
+
+/// What a house is opened with.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) config: HouseConfig,
+    /// The token of the one caller, when there is no configuration.
+    pub(crate) secret: Option<token::Kept>,
+}
+
+impl Desk {
+    /// Reads what the options name.
+    pub(crate) fn open(options: &DeskOptions, quiet: bool) -> Result<Self, Fault> {
+        let (server, secret) = match &options.config {
+            Some(path) => (read(path)?, None),
+            None => {
+                let (server, secret) = of_one(options)?;
+                (server, Some(secret))
+            }
+        };
+        let mut datasets = BTreeMap::new();
+        for (name, path) in named(&options.data)? {
+            let dataset = source::open(path.as_deref(), quiet)?;
+            datasets.insert(name, Arc::new(dataset.store));
+        }
+        let config = HouseConfig {
+            server,
+            datasets,
+            keep: options.keep.clone(),
+            sandbox: Some(sandbox(options)),
+            check_output: options.check_output,
+        };
+        Ok(Self { config, secret })
+    }
+}
+
+/// Datasets by name. A path without a name is called by its last part.
+fn named(asked: &[String]) -> Result<Vec<(String, Option<PathBuf>)>, Fault> {
+    if asked.is_empty() {
+        return Ok(vec![("bundled".to_owned(), None)]);
+    }
+    let mut all: Vec<(String, Option<PathBuf>)> = Vec::new();
+    for text in asked {
+        let (name, path) = match text.split_once('=') {
+            Some((name, path)) => (name.to_owned(), PathBuf::from(path)),
+            None => {
+                let stem = Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                (stem.unwrap_or_else(|| "data".to_owned()), PathBuf::from(text))
+            }
+        };
+        if all.iter().any(|(other, _)| *other == name) {
+            return Err(
+                Fault::text(Class::Input, format!("two datasets are called `{name}`")).hint("name them: --data NAME=PATH")
+            );
+        }
+        all.push((name, Some(path)));
+    }
+    Ok(all)
+}
+
+/// The configuration of a server whose one caller may do everything.
+fn of_one(options: &DeskOptions) -> Result<(ServerConfig, token::Kept), Fault> {
+    let start = options.start.clone().ok_or_else(|| {
+        Fault::text(Class::Input, "no session can be made: --start DATE is missing")
+            .hint("give --start and --end, or a configuration with profiles: --config FILE")
+    })?;
+    let end = options.end.clone().unwrap_or_else(|| start.clone());
+    window(&start, &end)?;
+    let card = match &options.card {
+        Some(path) => read_card(path)?,
+        None => Card::builtin(),
+    };
+    let secret = token::of(options.keep.as_deref())?;
+    let (dates, entities) = Manifest::hides(options.mask);
+    let caller = CallerConfig {
+        id: OWNER.to_owned(),
+        token_sha256: Some(digest_of(&secret.token)),
+        grants: vec!["*".to_owned()],
+        data_rights: vec!["*".to_owned()],
+        limits: traderharness_serve::config::CallerLimits { sessions: 1_000, concurrent_calls: 64 },
+        ..CallerConfig::default()
+    };
+    let profile = Profile {
+        name: "default".to_owned(),
+        card,
+        start,
+        end: Some(end),
+        mask: MaskChoice { dates, entities },
+        ..Profile::default()
+    };
+    Ok((ServerConfig { callers: vec![caller], profiles: vec![profile], ..ServerConfig::default() }, secret))
+}
+
+/// Reads a configuration; every fault of it is named at once.
+fn read(path: &Path) -> Result<ServerConfig, Fault> {
+    let format = Format::of_name(&path.to_string_lossy()).unwrap_or(Format::Yaml);
+    ServerConfig::read(&read_text("configuration", path)?, format).map_err(|e| {
+        Fault::new(Class::Input, e)
+            .context(format!("configuration `{}`", path.display()))
+            .hint("`traderharness serve schema` shows every field")
+    })
+}
+
+pub(super) fn check(options: &CheckOptions) -> Outcome {
+    let format = Format::of_name(&options.file.to_string_lossy()).unwrap_or(Format::Yaml);
+    let text = read_text("configuration", &options.file)?;
+    let fault = ServerConfig::read(&text, format).err().map(|fault| fault.to_string());
+    print(&match (&fault, options.json) {
+        (fault, true) => json!({ "config": options.file, "valid": fault.is_none(), "fault": fault }).to_string(),
+        (None, false) => format!("{}: good", options.file.display()),
+        (Some(fault), false) => format!("{}: {fault}", options.file.display()),
+    });
+    Ok(if fault.is_none() { ExitCode::SUCCESS } else { ExitCode::from(Class::Finding as u8) })
+}
+
+pub(super) fn schema() -> Outcome {
+    let document = ServerConfig::document().map_err(|e| Fault::new(Class::Environment, e))?;
+    print(&serde_json::to_string_pretty(&document.published()).unwrap_or_default());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the code of sessions runs: one pool for all, a folder of files for each.
+fn sandbox(options: &DeskOptions) -> OpensSandbox {
+    let pool = LatePool::new(&options.interpreter);
+    let kept = options.keep.as_ref().map(|keep| keep.join("workspaces"));
+    Arc::new(move |session: &str, card: &Card| {
+        if card.workspace == CardWorkspace::Shared {
+            return Err("a served session shares no folder with others: take `workspace: shared` out of the card".to_owned());
+        }
+        let root = match &kept {
+            Some(folder) => folder.join(session),
+            None => std::env::temp_dir().join(format!("traderharness-{}", std::process::id())).join(session),
+        };
+        let jobs: Arc<dyn RunsJobs> = Arc::<LatePool>::clone(&pool);
+        Ok(Sandbox::new(jobs, Workspace::new(root), false))
+    })
+}

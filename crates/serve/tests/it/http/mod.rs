@@ -1,0 +1,7 @@
+//! The HTTP door over a real socket.
+
+mod bounds;
+mod client;
+mod described;
+mod hostile;
+mod played;
