@@ -8,6 +8,7 @@
 
 use crate::budget::Reservation;
 use crate::caller::{Caller, SCOPE_TRADE};
+use crate::cursors;
 use crate::hosted::{Hosted, Stage};
 use crate::house::House;
 use crate::keep::{Kept, KeptAnswer};
@@ -45,9 +46,9 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) enum Admitted {
     /// The key was answered before.
-    Again(KeptAnswer),
+    Again(Kept, KeptAnswer),
     /// The arguments do not fit. The session answers that itself, as it does in a loop, so that the failure counts there too.
-    Unfit { hosted: Arc<Hosted>, capability: String, tool: String },
+    Unfit { hosted: Arc<Hosted>, capability: String, tool: String, input: Value },
     /// It may run.
     Run(Box<Ticket>),
 }
@@ -71,20 +72,21 @@ impl House {
         let before = self.keep().answer(&kept)?;
         if let Some(answer) = before.filter(|before| before.request == request) {
             self.entitled(caller, capability)?;
-            return Ok(Admitted::Again(answer));
+            return Ok(Admitted::Again(kept, answer));
         }
 
         let hosted = session?;
         let Some(tool) = capability.tool.clone() else { return Err(not_callable(capability)) };
-        if !self.fits(&hosted, &tool, &invocation.input)? {
-            return Ok(Admitted::Unfit { hosted, capability: capability.name.clone(), tool });
+        let input = cursors::unbind(&hosted.id, &invocation.input);
+        if !self.fits(&hosted, &tool, &input)? {
+            return Ok(Admitted::Unfit { hosted, capability: capability.name.clone(), tool, input });
         }
         self.entitled(caller, capability)?;
 
         let claim = self.running().claim(&kept, &request)?;
         // Between the first look and the claim somebody else may have been answered.
         if let Some(before) = self.keep().answer(&kept)? {
-            return if before.request == request { Ok(Admitted::Again(before)) } else { Err(other_request()) };
+            return if before.request == request { Ok(Admitted::Again(kept, before)) } else { Err(other_request()) };
         }
         authority(caller, capability, &hosted)?;
         let reservation = self.account_of(caller)?.reserve(capability.effect)?;
@@ -94,7 +96,7 @@ impl House {
             tool,
             named: invocation.tool.clone(),
             effect: capability.effect,
-            input: invocation.input.clone(),
+            input,
             hosted,
             kept,
             request,

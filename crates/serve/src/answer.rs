@@ -1,6 +1,7 @@
 //! What a tool came to, as a caller gets it: the `ToolResult` envelope (spec/seeds.md C4), or a refusal of C6. Every envelope is checked
 //! before it leaves; one that says more than it can prove is an error of ours and is never sent.
 
+use crate::cursors;
 use crate::manifest::Capability;
 use crate::refusal::Refusal;
 use serde_json::{Map, Value, json};
@@ -32,6 +33,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) definition: Option<&'a Definition>,
     /// The session as the call found it; `None` when the clock has moved since.
     pub(crate) session: Option<&'a Session>,
+    /// Id of the session.
+    pub(crate) session_id: &'a str,
 }
 
 /// Renders a report.
@@ -75,7 +78,8 @@ pub(crate) fn answer(report: &CallReport, asked: &Asked<'_>) -> Result<Answer, R
         let words: Vec<String> = violations.iter().take(3).map(ToString::to_string).collect();
         return Err(defect(&words.join("; ")));
     }
-    let result = shortened(result, report, asked.session);
+    let mut result = shortened(result, report, asked.session);
+    result.next_cursor = result.next_cursor.map(|cursor| cursors::bind(asked.session_id, &cursor));
     let text = within_limit(&result, asked.definition);
     let body = serde_json::to_value(&result).map_err(|fault| defect(&fault.to_string()))?;
     Ok(Answer { body, text })

@@ -213,9 +213,9 @@ mod tests {
         let reserved = account.reserve(Effect::Read).unwrap();
         assert_eq!((reserved.left_after(6), account.available()), (Some(4), Some(4)));
         reserved.settle(6);
+        drop(reserved);
         assert_eq!(account.available(), Some(4));
-        let none = account.reserve(Effect::Mutation).unwrap();
-        none.settle(0);
+        account.reserve(Effect::Mutation).unwrap().settle(0);
         assert_eq!(account.available(), Some(4));
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _kept = account.reserve(Effect::Mutation).unwrap();

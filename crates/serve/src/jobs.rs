@@ -149,9 +149,10 @@ impl Jobs {
         Err(Refusal::new(FailureClass::BudgetExhausted, 429, "too_many_jobs", message, true).with("limit", self.most).after(5))
     }
 
-    /// Hands a job that is kept to the workers; gives where its result will be left.
-    pub(crate) fn submit(&self, id: String, ticket: Box<Ticket>, cancel: CancelToken) -> Arc<Finish> {
-        let finish = Arc::new(Finish { state: Mutex::new(Wait::Pending), changed: Condvar::new() });
+    /// Hands a job that is kept to the workers; gives where its result will be left if somebody `waits` for it.
+    pub(crate) fn submit(&self, id: String, ticket: Box<Ticket>, cancel: CancelToken, waits: bool) -> Arc<Finish> {
+        let state = if waits { Wait::Pending } else { Wait::Told };
+        let finish = Arc::new(Finish { state: Mutex::new(state), changed: Condvar::new() });
         let mut queue = self.lock();
         queue.active.insert(id.clone(), Active { cancel: cancel.clone(), running: false });
         queue.waiting.push_back(Work { id, ticket, cancel, finish: Arc::clone(&finish) });

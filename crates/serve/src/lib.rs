@@ -23,6 +23,7 @@ mod answer;
 mod budget;
 pub mod caller;
 pub mod config;
+mod cursors;
 mod hosted;
 pub mod house;
 pub mod http;

@@ -37,11 +37,13 @@ impl House {
 
     fn invoking(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
         match self.admit(caller, invocation, key)? {
-            Admitted::Again(before) => {
+            Admitted::Again(kept, before) => {
                 self.counts.replayed();
+                let row = audit_row(caller, &kept.capability, invocation.session_id.as_deref(), &kept, "REPLAYED", 0);
+                self.keep.note(&row)?;
                 replayed(before.outcome)
             }
-            Admitted::Unfit { hosted, capability, tool } => Err(self.unfit(&hosted, &capability, &tool, &invocation.input)),
+            Admitted::Unfit { hosted, capability, tool, input } => Err(self.unfit(&hosted, &capability, &tool, &input)),
             Admitted::Run(ticket) => {
                 let slow = SLOW.contains(&ticket.tool.as_str()) && self.runs_code();
                 if invocation.job || slow {
@@ -84,7 +86,15 @@ impl House {
             return defect("a call without a report");
         };
         let Ok(id) = InvocationId::new("none") else { return defect("an invocation without an id") };
-        let asked = Asked { id: &id, name: tool, capability, at: &done.asked_at, definition: None, session: None };
+        let asked = Asked {
+            id: &id,
+            name: tool,
+            capability,
+            at: &done.asked_at,
+            definition: None,
+            session: None,
+            session_id: &hosted.id,
+        };
         match answer(report, &asked) {
             Err(refusal) => refusal,
             Ok(_) => defect("faulty arguments were answered"),
@@ -203,7 +213,8 @@ impl House {
         let id = id.ok_or_else(|| defect("an invocation without an id"))?;
         let definition = session_definition(ticket, &self.world(&ticket.hosted.profile)?.toolbox);
         let session = done.completed.is_none().then_some(session);
-        answer(report, &Asked { id: &id, name: &ticket.named, capability, at: &done.asked_at, definition, session })
+        let session_id = ticket.hosted.id.as_str();
+        answer(report, &Asked { id: &id, name: &ticket.named, capability, at: &done.asked_at, definition, session, session_id })
     }
 
     /// Keeps a job, hands it to the workers and waits as long as the caller likes.
@@ -220,9 +231,11 @@ impl House {
         })?;
         // From here on the key is answered with the job.
         ticket.claim = None;
-        let finish = self.jobs.submit(id.as_str().to_owned(), ticket, watch.cancel.clone());
         // Who asks for a job wants its id, not its result.
-        let patience = watch.patience.unwrap_or(if asked_for { std::time::Duration::ZERO } else { self.patience });
+        let patience = watch.patience.or((!asked_for).then_some(self.patience)).filter(|patience| !patience.is_zero());
+        let finish = self.jobs.submit(id.as_str().to_owned(), ticket, watch.cancel.clone(), patience.is_some());
+        let accepted = || replayed(outcome).map(|reply| Reply { replayed: false, ..reply });
+        let Some(patience) = patience else { return accepted() };
         let tick = |seconds: u64| {
             if let Some(progress) = &watch.progress {
                 progress(seconds, "running");
@@ -230,7 +243,7 @@ impl House {
         };
         match finish.wait(patience, &tick) {
             Some(result) => result,
-            None => replayed(outcome).map(|reply| Reply { replayed: false, ..reply }),
+            None => accepted(),
         }
     }
 

@@ -124,6 +124,8 @@ impl Keep {
             Some(folder) => Connection::open(private_file(folder).map_err(KeepError::Folder)?)?,
             None => Connection::open_in_memory()?,
         };
+        // Who waits for another server's folder waits for ever.
+        connection.busy_timeout(std::time::Duration::ZERO)?;
         // No second process: operations of one session have one order. The lock of a killed process is gone with it.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         let busy = |fault: rusqlite::Error| match fault.sqlite_error_code() {

@@ -1,5 +1,11 @@
 //! Behaviour of the house: what is admitted, what is kept, what is answered again.
 
 mod admission;
+mod budgets;
 mod calls;
-mod fixture;
+mod config;
+pub(crate) mod fixture;
+mod jobs;
+mod kept;
+
+mod registry;
