@@ -276,7 +276,7 @@ impl Cassette {
     }
 
     /// The request of `call`, whose messages are known.
-    fn assemble(&self, call: &Call, messages: &[Message]) -> Result<Option<Request>, RecordingError> {
+    pub(crate) fn assemble(&self, call: &Call, messages: &[Message]) -> Result<Option<Request>, RecordingError> {
         let Some(stored) = &call.request else { return Ok(None) };
         let broken = |what: String| RecordingError::broken(&self.path, call.place, what);
         let blob = |sha256: &Fingerprint| match self.blobs.get(sha256) {

@@ -50,6 +50,7 @@ pub mod cassette;
 pub mod diff;
 pub mod error;
 pub mod explain;
+pub mod export;
 mod fingerprint;
 mod jsonl;
 mod lines;

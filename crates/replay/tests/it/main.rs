@@ -7,6 +7,7 @@ mod canonical;
 mod cassette;
 mod diff;
 mod explain;
+mod export;
 mod migrate;
 mod python;
 mod redact;
