@@ -50,6 +50,11 @@ impl Fault {
         self
     }
 
+    /// The first cause of a type.
+    pub(crate) fn cause<T: std::error::Error + 'static>(&self) -> Option<&T> {
+        self.error.chain().find_map(|cause| cause.downcast_ref())
+    }
+
     /// The failure in one sentence, with its causes.
     pub(crate) fn sentence(&self) -> String {
         let mut parts: Vec<String> = Vec::new();

@@ -32,7 +32,7 @@ pub(crate) fn report(options: &ReportOptions) -> Outcome {
         print(&result_text(&one.result, &one.notes()));
         print(&one.checked());
     } else {
-        print(&side_by_side(&reports));
+        print(&side_by_side(&reports.iter().map(|report| (report.name.clone(), &report.result)).collect::<Vec<_>>()));
         for report in &reports {
             print(&format!("{}: {}{}", report.name, report.checked(), report.notes()));
         }
@@ -52,12 +52,13 @@ fn each_run(path: &Path) -> Vec<(String, PathBuf)> {
     runs.into_iter().map(|run| (name(&run), run)).collect()
 }
 
-fn side_by_side(reports: &[Report]) -> String {
+/// Figures of several runs, one column each.
+pub(crate) fn side_by_side(runs: &[(String, &RunResult)]) -> String {
     let short = |text: String| if text.starts_with("n/a") { "n/a".to_owned() } else { text };
     let mut lines = vec![vec![String::new()]];
-    for report in reports {
-        lines[0].push(report.name.clone());
-        for (at, (name, value)) in figures::rows(&report.result).into_iter().enumerate() {
+    for (name, result) in runs {
+        lines[0].push(name.clone());
+        for (at, (name, value)) in figures::rows(result).into_iter().enumerate() {
             if lines.len() <= at + 1 {
                 lines.push(vec![name.to_owned()]);
             }
@@ -65,6 +66,15 @@ fn side_by_side(reports: &[Report]) -> String {
         }
     }
     figures::table(&lines)
+}
+
+/// What the trajectory of a run says otherwise than its result file; `None` when one of the two is not there.
+pub(crate) fn recomputed(folder: &RunFolder) -> Result<Option<Vec<String>>, Fault> {
+    if !folder.trajectory().is_file() {
+        return Ok(None);
+    }
+    let Some(kept) = read_result(folder)? else { return Ok(None) };
+    Ok(Some(Recording::read(folder)?.differences(&kept)))
 }
 
 /// One run.

@@ -4,7 +4,7 @@
 use super::error::BundleError;
 use super::split::{Parts, split};
 use super::tree::{check_name, check_path, file_digest};
-use super::{Agent, BUNDLE_SCHEMA_VERSION, Bundle, FORMAT, File, LeftOut, MANIFEST, Manifest, Scope, scope_file};
+use super::{Agent, BUNDLE_SCHEMA_VERSION, Bundle, FORMAT, File, LeftOut, MANIFEST, Manifest, Scope, check_names, scope_file};
 use crate::cassette::{Cassette, Dataset};
 use serde_json::Value;
 use std::io::Write as _;
@@ -152,8 +152,10 @@ impl Draft {
         if std::fs::symlink_metadata(out).is_ok() {
             return Err(BundleError::io("make", out)(exists));
         }
+        let manifest = self.manifest();
+        check_names(&manifest)?;
         let beside = Beside::make(out)?;
-        self.put(&beside.path)?;
+        self.put(&manifest, &beside.path)?;
         let bundle = Bundle::open(&beside.path)?;
         // A folder that appeared meanwhile is not replaced: renaming onto one that is not empty fails.
         std::fs::rename(&beside.path, out).map_err(BundleError::io("make", out))?;
@@ -161,25 +163,28 @@ impl Draft {
         Ok(Bundle { path: out.to_owned(), ..bundle })
     }
 
-    fn put(self, folder: &Path) -> Result<(), BundleError> {
-        let (dataset, synthetic) = self.dataset.unwrap_or_default();
+    fn manifest(&self) -> Manifest {
+        let (dataset, synthetic) = self.dataset.clone().unwrap_or_default();
         let recordings: Vec<&str> = self.agents.iter().flat_map(|a| &a.scopes).map(|scope| scope.file.as_str()).collect();
         let others = self.files.iter().filter(|(file, _)| !recordings.contains(&file.as_str()));
         let mut files: Vec<File> = others
             .map(|(file, bytes)| File { file: file.clone(), sha256: file_digest(bytes), bytes: bytes.len() as u64 })
             .collect();
         files.sort_by(|a, b| a.file.cmp(&b.file));
-        let manifest = Manifest {
+        Manifest {
             format: FORMAT.to_owned(),
             schema_version: BUNDLE_SCHEMA_VERSION,
-            tool_version: self.tool_version,
+            tool_version: self.tool_version.clone(),
             dataset,
             synthetic,
-            agents: self.agents,
+            agents: self.agents.clone(),
             files,
-            left_out: self.left_out,
-        };
-        let mut text = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::other);
+            left_out: self.left_out.clone(),
+        }
+    }
+
+    fn put(&self, manifest: &Manifest, folder: &Path) -> Result<(), BundleError> {
+        let mut text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::other);
         if let Ok(text) = &mut text {
             text.push(b'\n');
         }
