@@ -25,6 +25,8 @@ use traderharness_contract::{Effect, FailureClass};
 const KEY: &str = "traderharness/idempotency-key";
 /// The door's own tool: the brief for clients that read no resources.
 pub(super) const READ_BRIEF: &str = "read_brief";
+/// Time for which a long call keeps a place of the door; from then on the door looks for its end.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two looks at a job.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
@@ -138,13 +140,15 @@ pub(super) async fn call(
         input: Value::Object(arguments),
         job: false,
     };
-    let effect = door.house().capability(&invocation.tool).map_or(Effect::Read, |capability| capability.effect);
+    let tool = invocation.tool.clone();
+    let effect = door.house().capability(&tool).map_or(Effect::Read, |capability| capability.effect);
     let reply = match invoke(door, &seat, invocation, key, context).await {
         Ok(reply) => reply,
         Err(refusal) => return Ok(failed(&refusal, Some(&seat))),
     };
+    let body = within_limit(door, &tool, reply.body, &reply.text);
     let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
-    result.structured_content = Some(reply.body);
+    result.structured_content = Some(body);
     let mut meta = about(&seat);
     if reply.replayed {
         meta.insert("traderharness/replayed".into(), true.into());
@@ -162,6 +166,18 @@ pub(super) async fn call(
     Ok(result)
 }
 
+/// The structured content of a result. A result that is too long for a model has a shorter text; clients that show a model the structured
+/// content and not the text get the shorter one too, as long as it still is what the tool's output schema says.
+fn within_limit(door: &Door, tool: &str, body: Value, text: &str) -> Value {
+    let Ok(short) = serde_json::from_str::<Value>(text) else { return body };
+    if short == body {
+        return body;
+    }
+    let schema = door.house().capability(tool).map(|capability| &capability.envelope_schema);
+    let fits = schema.and_then(|schema| jsonschema::validator_for(schema).ok()).is_some_and(|checks| checks.is_valid(&short));
+    if fits { short } else { body }
+}
+
 /// Calls the house, and waits for the end of what became a job.
 async fn invoke(
     door: &Door,
@@ -177,6 +193,7 @@ async fn invoke(
             // A client that is slow to hear misses steps, never the result.
             Arc::new(move |step: u64, words: &str| _ = steps.try_send((step, words.to_owned()))) as crate::reply::Progress
         }),
+        patience: Some(PATIENCE),
         ..Watch::default()
     };
     let cancel = watch.cancel.clone();
@@ -263,11 +280,18 @@ async fn finish_job(
         let (caller, job) = (Arc::clone(&seat.caller), id.clone());
         let state = door.run(move |house| house.job(&caller, &job)).await?;
         if let Some(result) = state.body.get("result").filter(|result| !result.is_null()) {
-            let text = traderharness_contract::json::text(result);
+            let json = traderharness_contract::json::text;
+            // A result that is too long for a model has a text of its own.
+            let text = if state.text == json(&state.body) { json(result) } else { state.text.clone() };
             return Ok(Reply { kind: ReplyKind::Complete, body: result.clone(), text, replayed: accepted.replayed, ..state });
         }
         if let Some(record) = state.body.get("error").filter(|error| !error.is_null()) {
             return Err(recorded(record));
+        }
+        let ended = state.body.get("state").and_then(Value::as_str).filter(|state| !matches!(*state, "accepted" | "running"));
+        if let Some(ended) = ended {
+            let words = format!("The call ended as {ended}; nothing of it was kept.");
+            return Err(Refusal::new(FailureClass::DependencyUnavailable, 503, ended, words, true));
         }
         quiet += pause;
         if quiet >= STEP {

@@ -82,7 +82,7 @@ impl Desk {
                 ));
             }
             let named = context.meta.get(SESSION).and_then(|value| value.as_str());
-            return match named.filter(|named| *named != seat.session && *named != "new") {
+            return match named.filter(|named| *named != seat.session) {
                 Some(_) => seat::take(&self.door, &self.origin, said, Unnamed::Finds).await.map(Arc::new),
                 None => Ok(Arc::clone(seat)),
             };

@@ -4,7 +4,10 @@
 //! the other side does: a line is dropped beyond its limit, and no further request is read while too many wait for their answer or the
 //! other side does not read.
 
-use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -30,8 +33,9 @@ struct Open {
 }
 
 impl Open {
-    fn add(&self, id: &RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(key(id));
+    /// False when a request of this id waits already.
+    fn add(&self, id: &RequestId) -> bool {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(key(id))
     }
 
     fn remove(&self, id: &RequestId) {
@@ -63,7 +67,7 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// The rest of a line that was too long is passed over.
     passing: bool,
-    /// Whether a request came already. What comes before has nobody to be for.
+    /// Whether the client began, by a handshake or by a request that needs none. A notification before that has nobody to be for.
     begun: bool,
     /// An answer to a line that was no message, until there is room for it.
     answer: Option<Box<ServerJsonRpcMessage>>,
@@ -122,7 +126,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     /// What a line says, or what to answer; `None` when it is to be passed over.
-    fn read(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ServerJsonRpcMessage> {
+    fn read(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Box<ServerJsonRpcMessage>> {
         let line = std::mem::take(&mut self.line);
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -131,11 +135,11 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
             let fault = ErrorData::parse_error("The line is not one JSON value.", None);
-            return Err(ServerJsonRpcMessage::error(fault, None));
+            return Err(Box::new(ServerJsonRpcMessage::error(fault, None)));
         };
         if value.is_array() {
             let fault = ErrorData::invalid_request("Batches are not part of the protocol: send one message a line.", None);
-            return Err(ServerJsonRpcMessage::error(fault, None));
+            return Err(Box::new(ServerJsonRpcMessage::error(fault, None)));
         }
         let id = value.get("id").and_then(request_id);
         let notice = value.get("method").is_some() && value.get("id").is_none();
@@ -145,24 +149,29 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 Ok(None)
             }
             Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) if !self.begun => Ok(None),
-            Ok(message) => {
-                self.note(&message);
-                Ok(Some(message))
-            }
+            Ok(message) => match self.note(&message) {
+                true => Ok(Some(message)),
+                false => {
+                    // Without the id: the answer to the request that waits is still to come.
+                    let fault = ErrorData::invalid_request("A request of this id still waits for its answer.", None);
+                    Err(Box::new(ServerJsonRpcMessage::error(fault, None)))
+                }
+            },
             // Nobody waits for an answer to a notification.
             Err(_) if notice => Ok(None),
             Err(_) => {
                 let fault = ErrorData::invalid_request("The message is not a JSON-RPC 2.0 request of the protocol.", None);
-                Err(ServerJsonRpcMessage::error(fault, id))
+                Err(Box::new(ServerJsonRpcMessage::error(fault, id)))
             }
         }
     }
 
-    fn note(&mut self, message: &RxJsonRpcMessage<RoleServer>) {
+    /// Keeps count of a message; false when it cannot be taken.
+    fn note(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.begun = true;
-                self.open.add(&request.id);
+                self.begun |= begins(&request.request);
+                return self.open.add(&request.id);
             }
             // A cancelled request gets no answer.
             JsonRpcMessage::Notification(notice) => {
@@ -174,6 +183,20 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             }
             _ => {}
         }
+        true
+    }
+}
+
+/// Whether a request ends the time before the handshake: it is the handshake, or carries what a handshake would have said.
+fn begins(request: &ClientRequest) -> bool {
+    let whole = |meta: &RequestMetaObject| {
+        let known = meta.protocol_version().is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version));
+        known && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+    };
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => whole(other.get_meta()),
     }
 }
 
@@ -238,7 +261,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
                 Line::Whole => match self.read() {
                     Ok(Some(message)) => return Some(message),
                     Ok(None) => {}
-                    Err(answer) => self.answer = Some(Box::new(answer)),
+                    Err(answer) => self.answer = Some(answer),
                 },
             }
         }
@@ -253,7 +276,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rmcp::model::{ClientRequest, EmptyResult, ServerResult};
+    use rmcp::model::{EmptyResult, ServerResult};
     use tokio::io::{DuplexStream, duplex, split};
 
     struct Client {
@@ -341,10 +364,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_heard_before_the_first_request() {
+    async fn no_notification_is_heard_before_the_client_began() {
         let notice = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let answer = r#"{"jsonrpc":"2.0","id":9,"result":{}}"#;
-        check(&format!("{notice}\n{answer}\n{PING}\n{notice}\n"), &["ping 1", "notification"], &[]).await;
+        let hello = r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+        let lines =
+            [notice, answer, PING, notice, r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#, notice, hello, notice, answer];
+        let heard = ["ping 1", "ListToolsRequest(Reque", "InitializeRequest(Reque", "notification", "answer"];
+        check(&format!("{}\n", lines.join("\n")), &heard.map(|text| text.get(..20).unwrap_or(text)), &[]).await;
     }
 
     #[tokio::test]
@@ -352,6 +379,18 @@ mod tests {
         let long = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"x":"{}"}}}}"#, "a".repeat(LONGEST_LINE));
         check(&format!("{long}\n{PING}\n"), &["ping 1"], &[-32600]).await;
         check(&format!("{}\n{PING}\n", "b".repeat(3 * LONGEST_LINE)), &["ping 1"], &[-32600]).await;
+    }
+
+    #[tokio::test]
+    async fn an_id_that_waits_is_not_taken_twice() {
+        use tokio::io::AsyncWriteExt as _;
+        let mut client = Client::new(1 << 16);
+        client.stream.write_all(format!("{PING}\n{PING}\n{}\n", PING.replace("1,", "\"1\",")).as_bytes()).await.unwrap();
+        let ids = [client.lines.receive().await.unwrap(), client.lines.receive().await.unwrap()].map(|message| match message {
+            JsonRpcMessage::Request(request) => key(&request.id),
+            _ => String::new(),
+        });
+        assert_eq!(ids, ["1", "\"1\""]);
     }
 
     #[tokio::test]

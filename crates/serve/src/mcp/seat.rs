@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use traderharness_contract::FailureClass;
 
-/// `_meta` key and header of the hosted session: its id, or `new`.
+/// `_meta` key of the hosted session: its id, `key:LABEL`, or `new`.
 pub(super) const SESSION: &str = "traderharness/session";
 /// Header form of [`SESSION`].
 pub(super) const SESSION_HEADER: &str = "traderharness-session";
@@ -40,7 +40,7 @@ pub(super) enum Origin {
 pub(super) enum Unnamed {
     /// A session of its own: the client began a connection.
     Makes,
-    /// The caller's only open session, or a new one when there is none: the client has no connection.
+    /// The caller's only open session, or the one under the label `default`: the client has no connection.
     Finds,
 }
 
@@ -93,36 +93,55 @@ impl Said {
     }
 }
 
+/// Which session a request names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Named {
+    /// By its id.
+    Id(String),
+    /// By a label of the caller's; made when it comes first.
+    Label(String),
+    /// A new one.
+    New,
+}
+
+/// Reads `ses_...`, `key:LABEL` or `new`.
+fn read_name(text: &str) -> Result<Named, Refusal> {
+    let label = text.strip_prefix("key:");
+    let is_label = |label: &str| {
+        (1..=64).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    };
+    match (text, label) {
+        ("new", _) => Ok(Named::New),
+        (_, Some(label)) if is_label(label) => Ok(Named::Label(label.to_owned())),
+        (id, None) => Ok(Named::Id(id.to_owned())),
+        (_, Some(_)) => Err(invalid("A label of a session has 1 to 64 letters, digits, `_`, `-` or `.`: key:LABEL.")),
+    }
+}
+
 /// Finds or makes the seat of a request.
 pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unnamed) -> Result<Seat, Refusal> {
     let (caller, fixed) = match origin {
         Origin::Streams { caller, session } => (Arc::clone(caller), Some(session.clone())),
         Origin::Http => (said.caller.clone().ok_or_else(no_caller)?, None),
     };
-    let named = said.session.clone().filter(|session| session != "new");
-    let fresh = said.session.as_deref() == Some("new");
-    match named.or(fixed.filter(|_| !fresh)) {
-        Some(session) => existing(door, caller, session).await,
-        None if fresh || unnamed == Unnamed::Makes => make(door, caller, &said).await,
-        None => {
-            let _opening = door.0.opening.lock().await;
+    match (said.session.as_deref().map(read_name).transpose()?, fixed, unnamed) {
+        (Some(Named::Id(session)), _, _) | (None, Some(session), _) => existing(door, caller, session).await,
+        (Some(Named::Label(label)), _, _) => made_once(door, caller, &said, &label).await,
+        (Some(Named::New), _, Unnamed::Finds) => Err(invalid(
+            "A request without a connection cannot ask for a new session each time: name one by a label of yours, key:LABEL.",
+        )),
+        (Some(Named::New), _, Unnamed::Makes) | (None, None, Unnamed::Makes) => {
+            make(door, caller, &said, &drawn_key()?, true).await
+        }
+        (None, None, Unnamed::Finds) => {
             let seen = Arc::clone(&caller);
-            let open: Vec<String> = door
-                .run(move |house| Ok(house.sessions(&seen).into_iter().filter(|s| !s.finished).map(|s| s.session_id).collect()))
-                .await?;
-            match open.as_slice() {
-                [] => make(door, caller, &said).await,
-                [only] => Ok(Seat { caller, session: only.clone(), own: false, used: AtomicBool::new(true) }),
-                [..] => Err(Refusal::new(
-                    FailureClass::InvalidInput,
-                    422,
-                    "session_unclear",
-                    format!(
-                        "You have several open sessions: name one in _meta[\"{SESSION}\"] or in the header {SESSION_HEADER}."
-                    ),
-                    true,
-                )
-                .with("open_sessions", open)),
+            let only = door.run(move |house| Ok(house.session_of(&seen, None).map(|hosted| hosted.id.clone()))).await?;
+            match only {
+                Ok(session) => Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) }),
+                // The session of a caller without connections; a finished one stays it until another is named.
+                Err(refusal) if refusal.code == "no_session" => made_once(door, caller, &said, "default").await,
+                Err(refusal) => Err(refusal),
             }
         }
     }
@@ -134,15 +153,42 @@ async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<S
     Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) })
 }
 
-async fn make(door: &Door, caller: Arc<Caller>, said: &Said) -> Result<Seat, Refusal> {
+/// The session under a label: the house makes it once and gives the same one ever after.
+async fn made_once(door: &Door, caller: Arc<Caller>, said: &Said, label: &str) -> Result<Seat, Refusal> {
+    let _opening = door.0.opening.lock().await;
+    make(door, caller, said, &format!("mcp-label-{label}"), false).await
+}
+
+async fn make(door: &Door, caller: Arc<Caller>, said: &Said, key: &str, own: bool) -> Result<Seat, Refusal> {
     let request = SessionRequest { profile: said.profile.clone(), agent_revision_id: said.revision.clone() };
-    let (seen, key) = (Arc::clone(&caller), drawn_key()?);
+    let (seen, key) = (Arc::clone(&caller), key.to_owned());
     let reply = door.run(move |house| house.create_session(&seen, &request, &key)).await?;
     let session = reply.body.get("session_id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
-    Ok(Seat { caller, session, own: true, used: AtomicBool::new(false) })
+    Ok(Seat { caller, session, own, used: AtomicBool::new(!own) })
+}
+
+fn invalid(words: &str) -> Refusal {
+    Refusal::new(FailureClass::InvalidInput, 422, "invalid_session_name", words, true)
 }
 
 /// A request that came past the check of tokens. Cannot happen behind the router.
 fn no_caller() -> Refusal {
     Refusal::new(FailureClass::Forbidden, 401, "unauthorized", "The request has no caller.", false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_named_by_id_label_or_as_new() {
+        let check = |text: &str, expected: Option<Named>| assert_eq!(read_name(text).ok(), expected, "{text}");
+        check("new", Some(Named::New));
+        check("ses_abc", Some(Named::Id("ses_abc".into())));
+        check("key:run-1.a", Some(Named::Label("run-1.a".into())));
+        check("", Some(Named::Id(String::new())));
+        for bad in ["key:", "key:a b", "key:é", &format!("key:{}", "a".repeat(65))] {
+            check(bad, None);
+        }
+    }
 }

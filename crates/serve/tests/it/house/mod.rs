@@ -7,5 +7,5 @@ mod config;
 pub(crate) mod fixture;
 mod jobs;
 mod kept;
-
+mod kill;
 mod registry;

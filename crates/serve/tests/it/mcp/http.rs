@@ -1,0 +1,221 @@
+//! Streamable HTTP: who may come, whose connection it is, with and without a handshake.
+
+use super::client::{REVISION, hello, record};
+use crate::house::fixture::{caller, open, server, store};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response, StatusCode};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use traderharness_serve::House;
+use traderharness_serve::caller::digest_of;
+use traderharness_serve::mcp::{Door, HttpSettings, router};
+
+const ALICE: &str = "th_alice_alice_alice_alice_alice";
+const BOB: &str = "th_bob_bob_bob_bob_bob_bob_bob_bob";
+
+struct Http {
+    house: Arc<House>,
+    router: TowerToHyperService<Router>,
+}
+
+/// A request that is right in everything that a test does not change.
+fn post(token: &str, body: &Value) -> axum::http::request::Builder {
+    let _ = body;
+    Request::post("http://127.0.0.1/mcp")
+        .header("host", "127.0.0.1")
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+}
+
+impl Http {
+    fn new() -> Self {
+        let store = store();
+        let callers = [("alice", ALICE), ("bob", BOB)].map(|(id, token)| {
+            let mut config = caller(id);
+            config.token_sha256 = Some(digest_of(token));
+            config
+        });
+        let house = open(&store, server(&store, false, callers.to_vec()), None);
+        let settings = HttpSettings { hosts: vec!["door.example".into()], ..HttpSettings::default() };
+        let router = TowerToHyperService::new(router(Door::new(Arc::clone(&house)), &settings));
+        Self { house, router }
+    }
+
+    async fn send(&self, request: Request<Body>) -> Response<Body> {
+        self.router.call(request).await.unwrap()
+    }
+
+    /// The messages of an answer, whether it is one JSON value or a stream of events.
+    async fn messages(response: Response<Body>) -> Vec<Value> {
+        let text = String::from_utf8(to_bytes(response.into_body(), 1 << 24).await.unwrap().to_vec()).unwrap();
+        if let Ok(value) = serde_json::from_str(&text) {
+            return vec![value];
+        }
+        text.lines()
+            .filter_map(|line| line.strip_prefix("data:"))
+            .filter_map(|data| serde_json::from_str(data.trim()).ok())
+            .collect()
+    }
+
+    /// Begins a connection; its id and the answer.
+    async fn hello(&self, token: &str) -> (String, Value) {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
+        let response = self.send(post(token, &body).body(Body::from(body.to_string())).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let id = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        (id, Self::messages(response).await.pop().unwrap())
+    }
+
+    async fn request(&self, token: &str, connection: &str, method: &str, params: Value) -> (StatusCode, Vec<Value>) {
+        let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        let request = post(token, &body).header("mcp-session-id", connection).header("mcp-protocol-version", REVISION);
+        let response = self.send(request.body(Body::from(body.to_string())).unwrap()).await;
+        (response.status(), Self::messages(response).await)
+    }
+
+    /// A request of a client without a handshake.
+    async fn modern(&self, token: &str, method: &str, name: Option<&str>, mut params: Value, session: Option<&str>) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        let mut request = post(token, &body).header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        if let Some(session) = session {
+            request = request.header("traderharness-session", session);
+        }
+        let response = self.send(request.body(Body::from(body.to_string())).unwrap()).await;
+        Self::messages(response).await.pop().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn nobody_comes_without_a_token_or_from_another_site() {
+    let http = Http::new();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
+    let check = async |change: &dyn Fn(&mut Request<Body>), status: u16| {
+        let mut request = post(ALICE, &body).body(Body::from(body.to_string())).unwrap();
+        change(&mut request);
+        let response = http.send(request).await;
+        assert_eq!(response.status(), status);
+        response
+    };
+    let header = |name: &'static str, value: &'static str| {
+        move |r: &mut Request<Body>| drop(r.headers_mut().insert(name, value.parse().unwrap()))
+    };
+    check(&|_| {}, 200).await;
+    let refused = check(&|r| drop(r.headers_mut().remove("authorization")), 401).await;
+    assert_eq!(refused.headers()["www-authenticate"], "Bearer");
+    assert_eq!(Http::messages(refused).await[0]["error_code"], "FORBIDDEN");
+    check(&header("authorization", "Bearer wrong"), 401).await;
+    check(&header("authorization", "Basic dXNlcjpwYXNz"), 401).await;
+    check(&|r| assert!(r.headers_mut().append("authorization", format!("Bearer {BOB}").parse().unwrap())), 401).await;
+    // Names that another site could make a browser use.
+    check(&header("host", "evil.example"), 403).await;
+    check(&header("host", "door.example:8750"), 200).await;
+    check(&header("origin", "https://evil.example"), 403).await;
+    check(&header("origin", "null"), 403).await;
+    check(&header("origin", "http://localhost:6274"), 200).await;
+    check(&header("content-type", "text/plain"), 415).await;
+    check(&header("accept", "text/html"), 406).await;
+    check(&|r| *r.body_mut() = Body::from("x".repeat((1 << 20) + 1)), 413).await;
+    check(&|r| *r.body_mut() = Body::from("{"), 415).await;
+    check(&|r| *r.method_mut() = axum::http::Method::PUT, 405).await;
+}
+
+#[tokio::test]
+async fn a_connection_is_a_session_of_its_own_and_belongs_to_its_caller() {
+    let http = Http::new();
+    let (first, hello) = http.hello(ALICE).await;
+    let (second, other) = http.hello(ALICE).await;
+    let session = |hello: &Value| hello["result"]["_meta"]["traderharness/session"].as_str().unwrap().to_owned();
+    assert_ne!(session(&hello), session(&other));
+    let (status, answers) = http.request(ALICE, &first, "tools/call", json!({"name": "read_brief", "arguments": {}})).await;
+    assert_eq!(status, 200);
+    assert_eq!(answers.last().unwrap()["result"]["structuredContent"]["session_id"], session(&hello));
+    // To bob the connection does not exist, whatever he asks of it.
+    let (status, answers) = http.request(BOB, &first, "tools/list", json!({})).await;
+    assert_eq!((status.as_u16(), &answers[0]["details"]["code"]), (404, &json!("unknown_connection")));
+    let (unknown, same) = http.request(BOB, "no-such-connection", "tools/list", json!({})).await;
+    assert_eq!((unknown, &same), (status, &answers));
+    for method in ["GET", "DELETE"] {
+        let request = Request::builder().method(method).uri("http://127.0.0.1/mcp").header("host", "127.0.0.1");
+        let request = request.header("authorization", format!("Bearer {BOB}")).header("mcp-session-id", &second);
+        let response = http.send(request.header("accept", "text/event-stream").body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), 404, "{method}");
+    }
+    let (status, _) = http.request(ALICE, &second, "ping", json!({})).await;
+    assert_eq!(status, 200);
+    // Another caller's session cannot be named either.
+    let named = http
+        .modern(BOB, "tools/call", Some("read_brief"), json!({"name": "read_brief", "arguments": {}}), Some(&session(&hello)))
+        .await;
+    assert_eq!(record(&named["result"])["details"]["code"], "session_not_found");
+}
+
+#[tokio::test]
+async fn a_session_that_was_never_used_goes_with_its_connection() {
+    let http = Http::new();
+    let alice = http.house.local_caller("alice").unwrap();
+    let (unused, _) = http.hello(ALICE).await;
+    let (used, _) = http.hello(ALICE).await;
+    http.request(ALICE, &used, "tools/call", json!({"name": "get_portfolio", "arguments": {}})).await;
+    for connection in [&unused, &used] {
+        let request = Request::delete("http://127.0.0.1/mcp").header("host", "127.0.0.1").header("mcp-session-id", connection);
+        let request = request.header("authorization", format!("Bearer {ALICE}")).header("mcp-protocol-version", REVISION);
+        let response = http.send(request.body(Body::empty()).unwrap()).await;
+        assert!(response.status().is_success());
+        let (status, _) = http.request(ALICE, connection, "ping", json!({})).await;
+        assert_eq!(status, 404);
+    }
+    let states = || http.house.sessions(&alice).iter().map(|s| s.state.clone()).collect::<Vec<_>>();
+    // The connection's task ends by itself.
+    for _ in 0..200 {
+        if states() == ["closed", "open"] {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{:?}", states());
+}
+
+#[tokio::test]
+async fn clients_without_a_handshake_stay_in_one_session() {
+    let http = Http::new();
+    let found = http.modern(ALICE, "server/discover", None, json!({}), None).await;
+    assert!(found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
+    let brief = json!({"name": "read_brief", "arguments": {}});
+    let session = async |named: Option<&str>| {
+        let answer = http.modern(ALICE, "tools/call", Some("read_brief"), brief.clone(), named).await;
+        answer["result"]["structuredContent"]["session_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let first = session(None).await;
+    assert_eq!(session(None).await, first);
+    let run = session(Some("key:run-1")).await;
+    assert_ne!(run, first);
+    assert_eq!(session(Some("key:run-1")).await, run);
+    assert_eq!(session(Some(&first)).await, first);
+    // With two open sessions the request must say which.
+    let unclear = http.modern(ALICE, "tools/call", Some("read_brief"), brief.clone(), None).await;
+    assert_eq!(record(&unclear["result"])["details"]["code"], "session_ambiguous");
+    let fresh = http.modern(ALICE, "tools/call", Some("read_brief"), brief, Some("new")).await;
+    assert_eq!(record(&fresh["result"])["details"]["code"], "invalid_session_name");
+}
+
+#[tokio::test]
+async fn answers_to_lost_callers_are_in_the_protocols_form() {
+    let http = Http::new();
+    let (connection, _) = http.hello(ALICE).await;
+    let (_, answers) = http.request(ALICE, &connection, "tools/call", json!({"name": "no_such", "arguments": {}})).await;
+    assert_eq!(answers.last().unwrap()["error"]["code"], -32602);
+    let unknown = http.modern(ALICE, "no/such", None, json!({}), None).await;
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}

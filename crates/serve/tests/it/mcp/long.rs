@@ -1,0 +1,113 @@
+//! Calls that take long: progress, cancellation, and the job that a client can ask for when it lost its call (complaint RG-3).
+
+use super::client::{Client, record};
+use crate::house::fixture::{Hosted, caller, server, store};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use traderharness_harness::sandbox::{RunsJobs, Sandbox};
+use traderharness_sandbox::protocol::Layers;
+use traderharness_sandbox::{Ended, HostCalls, Job, PoolError, Ran, Usage, Workspace};
+use traderharness_serve::house::OpensSandbox;
+use traderharness_serve::{House, HouseConfig};
+
+/// Code that ends when it is told to.
+#[derive(Debug)]
+struct Gated(Mutex<Receiver<()>>);
+
+impl RunsJobs for Gated {
+    fn run(&self, job: &Job<'_>, _: &mut dyn HostCalls) -> Result<Ran, PoolError> {
+        self.0.lock().unwrap().recv().unwrap();
+        Ok(Ran {
+            ended: Ended::Finished(json!(job.code.len())),
+            output: String::new(),
+            output_dropped: 0,
+            usage: Usage::default(),
+            layers: Layers::default(),
+            worker_exited: true,
+            calls: 0,
+        })
+    }
+}
+
+fn gated() -> (Hosted, Sender<()>, tempfile::TempDir) {
+    let (go, gone) = channel();
+    let jobs: Arc<dyn RunsJobs> = Arc::new(Gated(Mutex::new(gone)));
+    let files = tempfile::tempdir().unwrap();
+    let root = files.path().to_owned();
+    let opens: OpensSandbox = Arc::new(move |id, _| Ok(Sandbox::new(Arc::clone(&jobs), Workspace::new(root.join(id)), false)));
+    let store = store();
+    let mut config =
+        HouseConfig::new(server(&store, false, vec![caller("alice")]), BTreeMap::from([("small".to_owned(), store)]));
+    config.sandbox = Some(opens);
+    (Hosted::over(House::open(config).unwrap(), "alice"), go, files)
+}
+
+fn code(token: Value) -> Value {
+    json!({"name": "execute_code", "arguments": {"code": "result = 1"}, "_meta": {"progressToken": token}})
+}
+
+#[tokio::test]
+async fn a_long_call_tells_its_steps_and_ends_with_its_result() {
+    let (hosted, go, _files) = gated();
+    let mut client = Client::to(&hosted).greeted().await;
+    let id = client.send("tools/call", code("t-1".into())).await;
+    let mut steps = Vec::new();
+    // The first words that are more than "running" name the job.
+    let job = loop {
+        let step = client.message().await;
+        assert_eq!(
+            (&step["method"], &step["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("t-1")),
+            "{step}"
+        );
+        steps.push(step["params"]["progress"].as_f64().unwrap());
+        let words = step["params"]["message"].as_str().unwrap_or_default().to_owned();
+        if let Some(at) = words.find("traderharness://jobs/") {
+            break words[at..].split_whitespace().next().unwrap().to_owned();
+        }
+    };
+    let state = client.result("resources/read", json!({"uri": job})).await;
+    let state: Value = serde_json::from_str(state["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(state["state"], "running");
+    go.send(()).unwrap();
+    let answer = client.answer(id).await;
+    assert_eq!(answer["result"]["structuredContent"]["data"]["result"], 10, "{answer}");
+    steps.extend(client.heard.iter().filter_map(|m| m["params"]["progress"].as_f64()));
+    assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{steps:?}");
+    // The result stays where the progress said.
+    let state = client.result("resources/read", json!({"uri": job})).await;
+    assert!(state["contents"][0]["text"].as_str().unwrap().contains("\"succeeded\""));
+}
+
+#[tokio::test]
+async fn a_call_without_a_token_is_told_nothing_before_its_answer() {
+    let (hosted, go, _files) = gated();
+    go.send(()).unwrap();
+    let mut client = Client::to(&hosted).greeted().await;
+    let answer = client.result("tools/call", json!({"name": "execute_code", "arguments": {"code": "result = 1"}})).await;
+    assert_eq!(answer["isError"], false, "{answer}");
+    assert_eq!(client.heard(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_long_call_that_is_cancelled_leaves_the_connection_usable() {
+    let (hosted, go, _files) = gated();
+    let mut client = Client::to(&hosted).greeted().await;
+    let id = client.send("tools/call", code(1.into())).await;
+    while !client.message().await["params"]["message"].as_str().unwrap_or_default().contains("traderharness://jobs/") {}
+    client.notify("notifications/cancelled", json!({"requestId": id})).await;
+    go.send(()).unwrap();
+    // The session is one: this call comes after the cancelled one.
+    let after = client.call("get_portfolio", json!({})).await;
+    assert_eq!(after["isError"], false, "{after}");
+    assert!(client.heard.iter().all(|message| message["id"] != id), "a cancelled call was answered");
+}
+
+#[tokio::test]
+async fn where_no_code_can_run_the_model_is_told_so() {
+    let mut client = Client::new().await;
+    let record = record(&client.call("execute_code", json!({"code": "result = 1"})).await);
+    assert_eq!(record["error_code"], "DEPENDENCY_UNAVAILABLE", "{record}");
+}
