@@ -207,6 +207,7 @@ fn a_bundle_is_checked_before_the_first_request() {
         std::fs::write(path, after).unwrap();
     };
     check(&|| edit("manifest.json", "\"schema_version\": 1", "\"schema_version\": 7"), 2, &["schema_version is 7", "upgrade"]);
+    check(&|| std::fs::write(out.join("manifest.json"), "{").unwrap(), 2, &["manifest.json", "not JSON"]);
     check(&|| edit("manifest.json", "\"synthetic\"", "\"flags\": [], \"synthetic\""), 2, &["unknown field `flags`"]);
     check(&|| std::fs::remove_file(out.join("agents/day.jsonl")).unwrap(), 2, &["names agents/day.jsonl, which is not in"]);
     check(&|| std::fs::write(out.join("agents/more.jsonl"), "").unwrap(), 2, &["agents/more.jsonl", "not named"]);

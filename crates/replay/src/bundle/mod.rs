@@ -151,10 +151,14 @@ struct Recording {
 }
 
 impl Bundle {
-    /// Whether a folder claims to be a bundle of ours.
+    /// Whether a folder claims to be a bundle of ours: it has a manifest, and not one of the Python implementation. One that cannot be
+    /// read counts, so that opening it says why.
     pub fn is_bundle(path: &Path) -> bool {
-        let Ok(bytes) = read(path, MANIFEST, MANIFEST_BYTES) else { return false };
-        serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| value.get("format").is_some())
+        if std::fs::symlink_metadata(path.join(MANIFEST)).is_err() {
+            return false;
+        }
+        let Ok(bytes) = read(path, MANIFEST, MANIFEST_BYTES) else { return true };
+        serde_json::from_slice::<Value>(&bytes).map_or(true, |value| value.get("format").is_some())
     }
 
     /// Reads a bundle and checks all of it.

@@ -1,6 +1,7 @@
 //! Bundles: made, read back, and everything that can be wrong with one.
 
 use crate::cassette::{day, folder, meta};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -299,4 +300,28 @@ fn a_bundle_of_the_python_implementation_is_read_and_checked() {
     check(&|p| edit(p, |v| v["agents"][0]["cassette"] = json!("../../x.jsonl")), &|e| matches!(e, BundleError::Name { .. }));
     check(&|p| edit(p, |v| v["agents"][1]["id"] = json!("Plain")), &|e| matches!(e, BundleError::Twice { .. }));
     check(&|p| std::fs::write(p.join("agents/plain.jsonl"), "{").unwrap(), &|e| matches!(e, BundleError::Recording(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    // However scopes take turns, and whatever failed among them.
+    #[test]
+    fn any_recording_comes_back_from_its_parts(turns in prop::collection::vec((0_usize..4, 0_usize..6, any::<bool>()), 0..12)) {
+        let (_keep, path) = folder();
+        let day = day(6);
+        let mut recorder = Recorder::create(&path, meta()).unwrap();
+        for (scope, step, fails) in turns {
+            let scope = ["a", "a__executor", "a__advisor_b", "c"][scope];
+            let (request, response) = &day[step];
+            if fails {
+                recorder.record_failure(scope, request, "timeout").unwrap();
+            } else {
+                recorder.record(scope, request, response).unwrap();
+            }
+        }
+        recorder.finish().unwrap();
+        let parts = bundle::split(&Cassette::load(&path).unwrap()).unwrap();
+        prop_assert_eq!(parts.joined, std::fs::read(&path).unwrap());
+    }
 }
