@@ -1,13 +1,15 @@
 //! The research capabilities of the doors in a session: blind to the future, and every answer of a tool sound in the result algebra.
 
+use crate::battery;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use traderharness_contract::algebra::{InvocationId, ResultStatus, check, data_schema, envelope_schema};
 use traderharness_contract::render::{Invocation, answer};
 use traderharness_contract::{Definition, Outcome, Policy};
 use traderharness_harness::session::NoJournal;
 use traderharness_harness::{Card, Entry, HostFacts, RawArguments, Registry, Session, SessionConfig};
+use traderharness_market::store::BarColumns;
 use traderharness_market::{Clock, Day, DecisionPoint, Mask, Store, StoreParts};
 use traderharness_tests::poison::{Future, shows_poison};
 use traderharness_tests::{market, session::mask_config};
@@ -16,8 +18,12 @@ use traderharness_tools_market::research::{MarketBars, TechnicalCompute, revisio
 static PARTS: LazyLock<StoreParts> = LazyLock::new(market::parts);
 
 fn open(day: Day, point: DecisionPoint, masked: bool, future: Future) -> Session {
+    open_with(day, point, masked, |parts| future.put(parts, Clock { day, point }))
+}
+
+fn open_with(day: Day, point: DecisionPoint, masked: bool, change: impl FnOnce(&mut StoreParts)) -> Session {
     let mut parts = PARTS.clone();
-    future.put(&mut parts, Clock { day, point });
+    change(&mut parts);
     let store = Arc::new(Store::new(parts).expect("a store"));
     let registry = Registry::standard()
         .with(Entry::of::<MarketBars>("research"))
@@ -174,4 +180,59 @@ fn every_answer_of_every_tool_is_sound_in_the_result_algebra() {
         }
     }
     assert!(partial > 0 && answered.len() >= 24, "{partial} {answered:?}");
+}
+
+/// A table and how it is taken away.
+type Table = (&'static str, fn(&mut StoreParts));
+
+// spec/seeds.md C2.2: who may call a tool needs the right to each of its sources, so none may be left out of the table
+#[test]
+fn a_table_that_a_tool_does_not_name_as_its_source_changes_nothing_of_its_answers() {
+    let tables: [Table; 9] = [
+        ("minute", |p| {
+            p.minute = BarColumns::default();
+            p.minute_offsets.fill(0);
+        }),
+        ("index", |p| p.index = None),
+        ("securities", |p| p.securities = None),
+        ("dividends", |p| p.ex_events = None),
+        ("valuation", |p| p.valuation = None),
+        ("fundamentals", |p| p.fundamentals = None),
+        ("segments", |p| p.segments = None),
+        ("announcements", |p| p.announcements = None),
+        ("news", |p| p.news = None),
+    ];
+    let day = market::days()[market::SESSIONS - 2];
+    let answers = |without: Option<&Table>, point: DecisionPoint| {
+        let mut session = open_with(day, point, false, |parts| {
+            if let Some((_, take)) = without {
+                take(parts);
+            }
+        });
+        // By call and how often it was made before: without a table other calls are made.
+        let mut seen: BTreeMap<(String, usize), String> = BTreeMap::new();
+        for (asked, text) in battery::run(&mut session) {
+            let before = seen.keys().filter(|(other, _)| *other == asked).count();
+            seen.insert((asked, before), text);
+        }
+        seen
+    };
+    let mut unnamed = BTreeSet::new();
+    let mut named = BTreeSet::new();
+    for point in [DecisionPoint::PreMarket, DecisionPoint::Open2] {
+        let whole = answers(None, point);
+        for table in &tables {
+            let without = answers(Some(table), point);
+            let both = whole.iter().filter_map(|(call, one)| Some((&call.0, one, without.get(call)?)));
+            for (asked, one, two) in both {
+                let tool = asked.split('(').next().unwrap_or_default();
+                if one != two {
+                    let known = sources(tool).contains(&table.0);
+                    if known { &mut named } else { &mut unnamed }.insert(format!("{tool}: {}", table.0));
+                }
+            }
+        }
+    }
+    assert_eq!(unnamed, BTreeSet::new());
+    assert!(named.len() > 25, "only these tables were seen to matter: {named:?}");
 }

@@ -60,6 +60,9 @@ pub struct Args {
     cursor: Option<String>,
 }
 
+/// Every security of this market is traded in it.
+const CURRENCY: &str = "CNY";
+
 fn default_limit() -> usize {
     50
 }
@@ -74,6 +77,8 @@ pub struct Output {
     as_of: AsOf,
     /// Length of a bar.
     interval: Interval,
+    /// Currency of prices and amounts: that of the instrument.
+    currency: String,
     /// Convention of the prices.
     adjustment: Applied,
     /// What of the window is there.
@@ -199,6 +204,7 @@ impl Tool for MarketBars {
             instrument_id: lookup::code(view, sec),
             as_of: lookup::as_of(view),
             interval: args.interval,
+            currency: CURRENCY.to_owned(),
             snapshot: snapshot(view, &series.bars, &series.adjustment),
             adjustment: series.adjustment,
             coverage: series.coverage,

@@ -75,9 +75,9 @@ pub struct Args {
     /// last: the value of the last session. series: the values of the last limit sessions. Default last.
     #[serde(default)]
     output: Shape,
-    /// Values of a series, 1 to 60, default 20. Only with output series.
+    /// Values of a series, 1 to 50, default 20. Only with output series.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 60))]
+    #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
 }
 
@@ -350,7 +350,7 @@ impl<'i> Input<'i, '_> {
         }
         let first = used.first().map(|bar| bar.day);
         let inside = self.sessions.iter().filter(|day| Some(**day) >= first).count();
-        let absent = inside - used.len();
+        let absent = inside.saturating_sub(used.len());
         match gaps {
             OnGaps::Refuse if absent > 0 => Err(refuse(
                 format!("{absent} of the {inside} sessions needed have no bar"),

@@ -281,6 +281,8 @@ fn coverage(view: &View<'_>, sec: SecId, window: &Window<'_>, bars: &[Bar]) -> (
     let mut at = 0;
     let mut before_missing = false;
     for session in window.sessions {
+        // A bar of a day that the calendar does not have.
+        at += bars[at..].iter().take_while(|bar| bar.day < *session).count();
         if bars.get(at).is_some_and(|bar| bar.day == *session) {
             at += 1;
             before_missing = false;

@@ -11,14 +11,14 @@ use traderharness_contract::algebra::RevisionHistory;
 /// | `daily`, `minute`, `index` | daily bars, 5-minute bars, bars of the benchmark |
 /// | `dividends` | dividends, bonus, transfer and rights issues |
 /// | `securities` | names and industries |
-/// | `valuation`, `fundamentals`, `segments` | daily valuation, reports, revenue by segment |
+/// | `valuation`, `fundamentals`, `segments` | daily valuation with the ST mark that decides price limits, reports, revenue by segment |
 /// | `announcements`, `news` | texts |
 /// | `account` | the session's own records: cash, positions, orders, watchlist, memory |
 pub fn sources(tool: &str) -> &'static [&'static str] {
     match tool {
         "market_bars" | "market.bars" | "technical_compute" | "technical.compute" => &["daily", "dividends", "securities"],
         "get_kline" => &["daily", "dividends"],
-        "get_stock_price" => &["minute", "daily", "dividends"],
+        "get_stock_price" => &["minute", "daily", "dividends", "valuation"],
         "get_stock_info" => &["securities", "daily", "valuation"],
         "get_market_overview" => &["daily", "minute", "index", "dividends", "securities"],
         "get_narrative_market_overview" => &["news", "daily", "minute", "dividends", "securities"],
@@ -33,9 +33,9 @@ pub fn sources(tool: &str) -> &'static [&'static str] {
         "get_announcements" | "get_announcement_evidence" => &["announcements"],
         "get_news" => &["news"],
         "place_order" | "manage_conditional_order" => &["account", "minute", "daily", "dividends", "valuation"],
-        "get_portfolio" | "get_position" | "list_conditional_orders" => &["account", "minute", "daily"],
-        "add_watchlist" | "get_watchlist" => &["account", "minute", "daily"],
-        "remove_watchlist" | "remember" | "get_memory" | "search_memory" | "complete_phase" | "finish_day" => &["account"],
+        "get_portfolio" | "get_position" | "list_conditional_orders" => &["account", "minute", "daily", "dividends", "valuation"],
+        "add_watchlist" | "get_watchlist" | "remove_watchlist" => &["account", "minute", "daily"],
+        "remember" | "get_memory" | "search_memory" | "complete_phase" | "finish_day" => &["account"],
         "execute_code" => &[
             "account",
             "daily",
@@ -63,13 +63,14 @@ pub fn requires(tool: &str) -> &'static [&'static str] {
 }
 
 /// Whether the tables behind a tool hold the earlier revisions of what they show. Reports and segments are kept as of their publication
-/// and valuation is computed from reports, but a figure that was corrected later may stand in place of the one first published; bars and
+/// and valuation ratios are computed from reports, but a figure that was corrected later may stand in place of the one first published; bars and
 /// texts have no revisions.
 pub fn revision_history(tool: &str) -> RevisionHistory {
-    let revised = ["fundamentals", "segments", "valuation"];
-    if sources(tool).iter().any(|source| revised.contains(source)) {
-        RevisionHistory::Incomplete
-    } else {
-        RevisionHistory::NotApplicable
+    match tool {
+        "get_fundamentals" | "get_business_segments" | "get_valuation" | "get_stock_info" | "screen_stocks" | "execute_code" => {
+            RevisionHistory::Incomplete
+        }
+        // Quotes and account tools read the ST mark of the valuation table alone, which is not revised.
+        _ => RevisionHistory::NotApplicable,
     }
 }

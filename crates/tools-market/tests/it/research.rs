@@ -1,8 +1,10 @@
 //! `market_bars`: its window, its prices, what it says of its coverage; and the table of sources.
 
 use crate::call::{at, bright, call, column, hidden, issues, masked, missing, refused, schema_refuses};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use traderharness_contract::algebra::check::bars as bars_check;
 use traderharness_contract::algebra::{InvocationId, RevisionHistory, check, data_schema, envelope_schema, fit};
 use traderharness_contract::audit::audit;
 use traderharness_contract::render::{Invocation, answer};
@@ -279,6 +281,8 @@ fn the_two_schemas_of_every_tool_take_their_own_value_and_not_the_others() {
     let answer = answer(&outcome, &invocation).unwrap();
     let result = answer.result().unwrap();
     assert_eq!(check(result, "2024-04-12 09:50"), Ok(()));
+    let rows = result.data["bars"].as_array().unwrap();
+    assert!(rows.len() > 5 && bars_check("/bars", rows, &result.coverage.as_of).is_empty(), "C10.2, C10.5");
     assert_eq!(result.coverage.requested_start.as_deref(), Some("2024-03-11"));
     assert_eq!(result.coverage.missing_reasons, ["coverage.missing[0]: suspended"]);
     let valid = |schema: &Value, value: &Value| definition_of(schema).validate_output(value).is_ok();
@@ -331,6 +335,25 @@ fn neither_contract_has_a_finding_and_neither_is_in_the_catalog() {
     }
     assert_eq!(requires("technical_compute"), ["market_bars"]);
     assert_eq!(requires("technical.compute"), ["market.bars"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_days_are_sent_the_answer_keeps_to_finished_sessions(
+        start in r"(20[0-9]{2}-[0-9]{2}-[0-9]{2}|D[+-][0-9]{1,5})",
+        end in r"(2024-0[3-5]-[0-3][0-9]|[0-9]{4}-[0-9]{2}-[0-9]{2}|D[+-][0-9]{1,5})",
+        dark: bool,
+    ) {
+        let store = market(40, SmallStock::new(CODE).closes(&rising(40)).without("2024-03-20")).build();
+        let mask = if dark { hidden(&store) } else { bright(&store) };
+        let code = mask.code(View::new(&store, at("2024-04-10 open_1"), &mask).securities().next().unwrap()).to_owned();
+        let args = json!({"instrumentId": code, "start": start, "end": end});
+        match masked(&store, &mask, "2024-04-10 open_1", "market_bars", &args) {
+            Ok(got) => prop_assert!(!got["bars"].to_string().contains(if dark { "D+" } else { "2024-04-1" }), "{}", got),
+            Err(failure) => prop_assert!(failure.code.class() != FailureClass::DependencyUnavailable, "{:?}", failure),
+        }
+    }
 }
 
 #[test]
