@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Sandbox(SandboxOptions),
     /// Serve trading sessions to agents of your own, over HTTP and MCP.
     Serve(crate::serve::ServeOptions),
+    /// Serve one MCP client over standard input and output: Claude Code, Codex, any other.
+    Mcp(Box<crate::mcp::McpOptions>),
     /// Say whether agent code can run here, how well it is confined, and how to get what is missing.
     Doctor(DoctorOptions),
 }

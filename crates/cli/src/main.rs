@@ -19,6 +19,7 @@ mod gate;
 mod interpreter;
 mod limits;
 mod manifest;
+mod mcp;
 mod measured;
 mod memory;
 mod plugins;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         args::Command::Cards(options) => cards::cards(&options),
         args::Command::Sandbox(options) => sandbox::sandbox(&options),
         args::Command::Serve(options) => serve::serve(&options),
+        args::Command::Mcp(options) => mcp::mcp(&options),
         args::Command::Doctor(options) => doctor::doctor(&options),
     };
     match outcome {

@@ -1,7 +1,7 @@
 //! `traderharness serve`: opens the doors onto hosted sessions, and says how to connect. What a caller may do is the house's to say.
 
-mod desk;
-mod options;
+pub(crate) mod desk;
+pub(crate) mod options;
 mod token;
 
 pub(crate) use options::ServeOptions;
@@ -98,7 +98,7 @@ fn line(seen: &Seen) -> String {
 }
 
 /// Waits for Ctrl-C or SIGTERM.
-async fn signal() {
+pub(crate) async fn signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -32,7 +32,7 @@ pub(crate) struct ServeOptions {
 }
 
 /// What sessions are made of, for every door.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DeskOptions {
     /// Configuration of the server, YAML or JSON: callers, grants, profiles, limits. Without it one caller may do everything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["card", "start", "end", "mask"])]
