@@ -44,12 +44,13 @@ pub(super) async fn object(headers: &HeaderMap, body: Body, need: Need, limits: 
         return Err(malformed("The body is empty; it has to be one JSON object.".to_owned()));
     }
     parse_arguments(text).map_err(|fault| {
-        if fault.kind == FaultKind::NotAnObject {
-            return answer::invalid("The body has to be one JSON object.", "");
-        }
-        let mut refusal = malformed(format!("The body cannot be read: {fault}."));
-        refusal.details = serde_json::json!({ "fault": fault.kind.as_str(), "position": fault.position });
-        refusal
+        let refusal = match fault.kind {
+            FaultKind::NotAnObject => return answer::invalid("The body has to be one JSON object.", ""),
+            // These are JSON, but none that is taken.
+            FaultKind::NumberRange => answer::invalid(format!("The body is not taken: {fault}."), ""),
+            _ => malformed(format!("The body cannot be read: {fault}.")),
+        };
+        refusal.with("fault", fault.kind.as_str()).with("position", fault.position)
     })
 }
 

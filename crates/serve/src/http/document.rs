@@ -3,6 +3,7 @@
 
 use super::routes::{EmptyBody, InvocationBody, RECORDS, SessionBody};
 use crate::Capability;
+use crate::keys::LONGEST_KEY;
 use crate::manifest::{Catalog, CatalogError};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
@@ -246,7 +247,7 @@ fn parameters() -> Value {
         "Key": {
             "name": "Idempotency-Key", "in": "header", "required": true,
             "description": "A new key for a new request, the same key for a repetition. The scope of a key is the caller and the capability.",
-            "schema": { "type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9._:-]+$" },
+            "schema": { "type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$" },
         },
         "Session": id("^ses_[A-Za-z0-9_-]+$", "Session."),
         "Job": id("^job_[A-Za-z0-9_-]+$", "Job."),

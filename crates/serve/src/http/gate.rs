@@ -58,3 +58,69 @@ impl Gate {
         matches!(timeout(most, self.places.acquire_many(self.all)).await, Ok(Ok(_)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
+    }
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_call_without_a_place_is_told_to_come_again() {
+        let gate = Arc::new(Gate::new(1, SHORT, LONG));
+        let (go, waits) = channel::<()>();
+        runtime().block_on(async {
+            let (begun, first) = tokio::sync::oneshot::channel();
+            let held = Arc::clone(&gate);
+            let held = tokio::spawn(async move {
+                held.run(move || {
+                    let _ = begun.send(());
+                    Ok(waits.recv().is_ok())
+                })
+                .await
+            });
+            first.await.unwrap();
+            assert_eq!(gate.working(), 1);
+            let refused = gate.run(|| Ok(())).await.unwrap_err();
+            assert_eq!((refused.status, refused.retry_after, refused.retryable), (503, Some(1), true));
+            go.send(()).unwrap();
+            assert_eq!(held.await.unwrap(), Ok(true));
+            assert_eq!(gate.run(|| Ok(7)).await, Ok(7));
+        });
+    }
+
+    // Complaint RG-3: what the client did not wait for goes on, and its place is taken until it ends.
+    #[test]
+    fn a_call_outlives_its_client() {
+        let gate = Arc::new(Gate::new(1, SHORT, SHORT));
+        let (go, waits) = channel::<()>();
+        let (done, ended) = channel();
+        runtime().block_on(async {
+            let late = gate.run(move || {
+                waits.recv().unwrap();
+                done.send("done").unwrap();
+                Ok(())
+            });
+            assert_eq!(late.await.unwrap_err().code, "answer_timeout");
+            assert!(!gate.quiet(SHORT).await, "it still works");
+            go.send(()).unwrap();
+            assert!(gate.quiet(LONG).await);
+            assert_eq!(ended.recv(), Ok("done"));
+        });
+    }
+
+    #[test]
+    fn a_defect_is_told_without_its_words() {
+        let gate = Gate::new(1, SHORT, LONG);
+        let refused = runtime().block_on(gate.run(|| -> Result<(), Refusal> { panic!("the inside") })).unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (500, "internal"));
+        assert!(!refused.record().to_string().contains("inside"));
+        assert_eq!(gate.working(), 0);
+    }
+}

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use traderharness_contract::Document;
+use traderharness_contract::{Document, FailureClass};
 
 /// Header of the key under which a request is done once.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -214,13 +214,17 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// The key of a request that has to have one.
 fn key(headers: &HeaderMap) -> Result<String, Refusal> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let refused = |message| answer::protocol(StatusCode::BAD_REQUEST, message).with("header", "Idempotency-Key");
+    let refused = |code, message| Refusal::new(FailureClass::InvalidInput, 400, code, message, true);
     match (values.next(), values.next()) {
-        (None, _) => Err(refused("Send an Idempotency-Key header: a new key for a new request, the same key for a repetition.")),
-        (Some(_), Some(_)) => Err(refused("Send exactly one Idempotency-Key header.")),
+        (None, _) => Err(refused(
+            "idempotency_key_missing",
+            "Send an Idempotency-Key header: a new key for a new request, the same key for a repetition.",
+        )),
+        (Some(_), Some(_)) => Err(refused("idempotency_key_invalid", "Send exactly one Idempotency-Key header.")),
+        // What else a key may hold is the house's to say.
         (Some(value), None) => match value.to_str() {
-            Ok(key) if !key.is_empty() => Ok(key.to_owned()),
-            _ => Err(refused("An Idempotency-Key is printable ASCII and not empty.")),
+            Ok(key) => Ok(key.to_owned()),
+            Err(_) => Err(refused("idempotency_key_invalid", "An Idempotency-Key is visible ASCII.")),
         },
     }
 }
@@ -281,9 +285,9 @@ async fn tools(State(door): State<Door>, Authed(caller): Authed) -> Done {
 
 async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path<String>) -> Done {
     door.ask(move |house| {
-        let served = house.capabilities(&caller).into_iter();
-        let found = served.cloned().find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
-        found.ok_or_else(|| answer::protocol(StatusCode::NOT_FOUND, "No tool of this name is served to this caller."))
+        let mut served = house.capabilities(&caller).into_iter();
+        let found = served.find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
+        found.cloned().ok_or_else(|| answer::protocol(StatusCode::NOT_FOUND, "No tool of this name is served to this caller."))
     })
     .await
 }
