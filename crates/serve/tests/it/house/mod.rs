@@ -8,4 +8,5 @@ pub(crate) mod fixture;
 mod jobs;
 mod kept;
 mod kill;
+mod names;
 mod registry;
