@@ -18,6 +18,8 @@ use traderharness_serve::{Caller, House, Refusal, SessionRequest, SessionState};
 
 /// How often new records of the session are written to the run folder.
 const WRITES: Duration = Duration::from_secs(2);
+/// Who played, as reports name it: what model the client asks, nobody here knows.
+const AGENT: &str = "mcp client";
 /// Records that are asked for at once.
 const PAGE: usize = 500;
 
@@ -145,9 +147,14 @@ impl Kept {
     fn open(folder: RunFolder, house: &Arc<House>, caller: &Arc<Caller>, session: &str) -> Result<Self, Fault> {
         let fault = |e| Fault::new(Class::Environment, e);
         let first = records(house, caller, session, 0, 1)?;
-        let Some(Record::RunStart(start)) = first.into_iter().next() else {
+        let Some(Record::RunStart(mut start)) = first.into_iter().next() else {
             return Err(Fault::text(Class::Environment, "the session has no first record"));
         };
+        // The facts of a run stand where every other command looks for them.
+        let manifest = std::mem::take(&mut start.run);
+        start.run.insert("agent".into(), AGENT.into());
+        start.run.insert("manifest".into(), manifest.into());
+        start.model = AGENT.to_owned();
         let path = folder.trajectory();
         let (trajectory, next) = if path.exists() {
             let (trajectory, entries) = Trajectory::resume(&path).map_err(fault)?;

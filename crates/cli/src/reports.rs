@@ -20,7 +20,7 @@ use traderharness_tools_exec::order::RuleSet;
 use traderharness_tools_exec::{Fill, Origin};
 
 /// Why a figure is not there when only the recording is.
-const WITHOUT_RESULT: &str = "the run was not ended, so it has no result file";
+const WITHOUT_RESULT: &str = "only the run itself knew it, and there is no result file";
 
 pub(crate) fn report(options: &ReportOptions) -> Outcome {
     let reports = options.runs.iter().flat_map(|path| each_run(path)).map(|(name, path)| Report::read(name, &path));
@@ -221,6 +221,8 @@ struct Recording {
     requests: u64,
     /// Tokens in and out, of the answers that told.
     tokens: (u64, u64),
+    /// How the run ended, when it did.
+    ended: Option<String>,
     /// The file ends in the middle of a record.
     is_cut: bool,
 }
@@ -234,6 +236,7 @@ impl Recording {
             trades: Vec::new(),
             requests: 0,
             tokens: (0, 0),
+            ended: None,
             is_cut: read.cut.is_some(),
         };
         for entry in read.entries {
@@ -247,6 +250,7 @@ impl Recording {
                     }
                 }
                 Record::Fill { event } => recording.trades.push(trade(&event, recording.days.len() as u32 + 1)),
+                Record::RunEnd { status, .. } => recording.ended = Some(status),
                 Record::DayEnd { account, .. } => recording.days.push(day(&account, recording.days.len() as u32 + 1)),
                 _ => {}
             }
@@ -303,9 +307,9 @@ impl Recording {
         }
         Ok(RunResult {
             schema: 1,
-            status: "unfinished".to_owned(),
+            status: self.ended.clone().unwrap_or_else(|| "unfinished".to_owned()),
             stop_code: None,
-            agent: "unknown".to_owned(),
+            agent: self.start.run.get("agent").and_then(Value::as_str).unwrap_or("unknown").to_owned(),
             model: self.start.model.clone(),
             card: json!({ "id": card.id, "name": card.name, "sha256": Fingerprint::of(&json!(card)).to_string() }),
             dataset: json!({ "name": self.start.dataset.name, "digest": self.start.dataset.sha256.map(|d| d.to_string()), "synthetic": self.start.synthetic, "missing_tables": [] }),

@@ -121,7 +121,12 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
         None => {}
     }
     request.extensions_mut().insert(Arc::clone(&caller));
-    let response = next.run(request).await;
+    let ends = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    // Done at once, and clients take "accepted" for a failure here.
+    if ends && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     if named.is_none()
         && let Some(id) = response.headers().get(CONNECTION).and_then(|id| id.to_str().ok())
     {

@@ -30,9 +30,31 @@ pub(super) fn input(schema: &Value) -> (Map<String, Value>, Vec<String>) {
     (shown, sentences)
 }
 
-/// An output schema for clients. Every client takes conditions here; none takes a root that is no object.
+/// An output schema for clients. Every client takes conditions here; none takes a root that is no object. No client shows it to a model,
+/// and it is sent anew at every decision point, so its words stay in the manifest.
 pub(super) fn output(schema: &Value) -> Map<String, Value> {
-    object(plain(schema, schema, 0))
+    let mut shown = plain(schema, schema, 0);
+    without_words(&mut shown);
+    object(shown)
+}
+
+fn without_words(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.shift_remove("description");
+            for (keyword, value) in map.iter_mut() {
+                match (keyword.as_str(), value) {
+                    ("properties" | "patternProperties" | "dependentSchemas", Value::Object(fields)) => {
+                        fields.values_mut().for_each(without_words);
+                    }
+                    ("const" | "enum" | "default" | "examples" | "required", _) => {}
+                    (_, value) => without_words(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_words),
+        _ => {}
+    }
 }
 
 fn object(schema: Value) -> Map<String, Value> {
@@ -118,15 +140,16 @@ mod tests {
     fn references_are_put_in_place_and_private_keywords_go() {
         let schema = json!({
             "$schema": "x", "type": "object",
-            "properties": {"x-price": {"$ref": "#/$defs/P", "description": "here"}, "$ref": {"type": "string"}},
+            "properties": {"x-price": {"$ref": "#/$defs/P", "description": "here"}, "$ref": {"type": "string"}, "description": {"const": {"description": 1}}},
             "$defs": {"P": {"type": "number", "x-kind": "code", "description": "there"}},
         });
         let shown = Value::Object(output(&schema));
         let expected = json!({
             "type": "object",
-            "properties": {"x-price": {"type": "number", "description": "here"}, "$ref": {"type": "string"}},
+            "properties": {"x-price": {"type": "number"}, "$ref": {"type": "string"}, "description": {"const": {"description": 1}}},
         });
         assert_eq!(shown, expected);
+        assert_eq!(input(&schema).0["properties"]["x-price"]["description"], "here");
     }
 
     #[test]
