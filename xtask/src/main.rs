@@ -60,11 +60,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Records the bundled demo anew; with --check only says whether it is current.
+    /// Makes the bundled recordings, one for each contract version; with --check only says which are stale.
     Cassettes {
-        /// Changes nothing; fails when the recording is stale.
+        /// Changes nothing; fails when a recording is stale.
         #[arg(long)]
         check: bool,
+        /// Replaces the frozen recordings of v1 to v4, too: recordings made under them elsewhere are given up.
+        #[arg(long, conflicts_with = "check")]
+        refreeze: bool,
     },
     /// Audits the contracts: definitions, catalog parity, generated pages, snapshots.
     Audit,
@@ -109,7 +112,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Layers { json } => finding::report("layers", layers::check(&root)?, json),
         Task::Tidy { json } => finding::report("tidy", tidy::check(&root)?, json),
         Task::Catalog { check } => linked(&root, false, "catalog").flag("--check", check).code(),
-        Task::Cassettes { check } => cassettes::run(&root, check),
+        Task::Cassettes { check, refreeze } => cassettes::run(&root, check, refreeze),
         Task::Audit => linked(&root, false, "audit").code(),
         Task::Bench { json, filter } => {
             command(&root)?; // one row times the whole command

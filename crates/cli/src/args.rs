@@ -1,6 +1,7 @@
 //! Command line of `traderharness`.
 
 use crate::agent::AgentOptions;
+use crate::contract::ContractOptions;
 use crate::interpreter::InterpreterOptions;
 use crate::limits::LimitOptions;
 use crate::probe::ProbeOptions;
@@ -130,6 +131,8 @@ pub(crate) struct RunOptions {
     /// Folder of the gate's HALT files, counter and audit log. Without it private/gate of the run folder.
     #[arg(long, value_name = "DIR", requires = "gate")]
     pub(crate) gate_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) contract: ContractOptions,
     /// What is hidden from the agent.
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) mask: MaskChoice,

@@ -13,8 +13,8 @@ use traderharness_harness::run::{Observer, Silent};
 use traderharness_harness::session::NoJournal;
 use traderharness_replay::{Cassette, Replay};
 
-/// The recording; made by `cargo xtask cassettes`, checked by a test.
-const CASSETTE: &str = include_str!("../demo/cassette.jsonl");
+/// The recording, made under contract v2; by `cargo xtask cassettes`, and checked by a test.
+const CASSETTE: &str = include_str!("../recordings/v2.jsonl");
 /// Its mask key. Public on purpose: the demo has nothing to hide.
 const MASK_KEY: &str = include_str!("../demo/mask.key");
 
@@ -29,7 +29,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Outcome {
     let mut silent = Silent;
     let mut printer = Printer::new();
     if !options.json {
-        print("One recorded trading day, replayed over real bars. Codes and dates are masked, as the agent saw them.");
+        print(
+            "One recorded trading day, replayed over real bars. Codes are exchanged and dates are masked, as the agent saw them.",
+        );
     }
     let observer: &mut dyn Observer = if options.json { &mut silent } else { &mut printer };
     let window = Window { start: DAY.to_owned(), end: DAY.to_owned() };

@@ -10,6 +10,7 @@ mod audit;
 mod cards;
 mod code;
 mod compare;
+mod contract;
 mod data;
 mod demo;
 mod doctor;

@@ -3,6 +3,7 @@
 
 use crate::agent::Agent;
 use crate::args::MaskChoice;
+use crate::contract::{Chosen, Style};
 use crate::fault::{Class, Fault};
 use crate::gate::GateRun;
 use crate::plugins::PlugIns;
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use traderharness_contract::parse::CallStyle;
-use traderharness_harness::Card;
 use traderharness_harness::run::Prices;
+use traderharness_harness::{Card, Contract};
 use traderharness_market::{Day, MaskConfig, MaskStyle};
 
 /// Public facts of a run, in the cassette's meta line.
@@ -29,6 +30,18 @@ pub(crate) struct Manifest {
     pub(crate) mask_dates: bool,
     /// Codes and names hidden.
     pub(crate) mask_entities: bool,
+    /// How codes are hidden; left out for opaque aliases.
+    #[serde(default, skip_serializing_if = "Style::is_opaque")]
+    pub(crate) mask_style: Style,
+    /// Alias maps of the Python implementation in the place of ours, while a recording of it is replayed.
+    #[serde(skip)]
+    pub(crate) foreign_mask: Option<MaskStyle>,
+    /// Contract of the run. A recording has its name and flags in the first line, beside this manifest.
+    #[serde(skip)]
+    pub(crate) contract: Contract,
+    /// Digest of the pack file that the contract was read from; left out for the versions of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pack: Option<String>,
     /// Id of the mask key; the key itself is in `private/`.
     pub(crate) entity_mask_seed: String,
     /// Orders went through an order gate; its mandate is in `private/`.
@@ -112,6 +125,10 @@ impl Manifest {
             window_id: String::new(),
             mask_dates: false,
             mask_entities: false,
+            mask_style: Style::default(),
+            foreign_mask: None,
+            contract: Contract::default(),
+            pack: None,
             entity_mask_seed: String::new(),
             gated: false,
             style: agent.style,
@@ -121,9 +138,23 @@ impl Manifest {
         }
     }
 
+    /// The manifest under a contract that was chosen; call it once it is known whether entities are hidden.
+    #[must_use]
+    pub(crate) fn under(mut self, chosen: Chosen) -> Self {
+        self.contract = chosen.contract;
+        self.pack = chosen.pack;
+        self.mask_style = if self.mask_entities { chosen.style } else { Style::default() };
+        self
+    }
+
     /// The mask of the run.
     pub(crate) fn mask(&self, key: Vec<u8>) -> MaskConfig {
-        MaskConfig { dates: self.mask_dates, entities: self.mask_entities, style: MaskStyle::Opaque, key }
+        MaskConfig {
+            dates: self.mask_dates,
+            entities: self.mask_entities,
+            style: self.foreign_mask.unwrap_or_else(|| self.mask_style.of_market()),
+            key,
+        }
     }
 
     /// Whether anything is hidden.

@@ -14,7 +14,7 @@ use traderharness_harness::plugin::{Declaration, ExternalTool, PlugIn, PlugInAns
 use traderharness_harness::registry::{Entry, HostFacts, Registry, SourceFailure};
 use traderharness_harness::toolbox::Bound;
 use traderharness_harness::written::Format;
-use traderharness_harness::{Card, Toolbox};
+use traderharness_harness::{Card, Contract, Toolbox};
 
 /// What a recording keeps of the plug-in tools of its run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -112,9 +112,9 @@ impl Offer {
         Ok(offer)
     }
 
-    /// The tools under a card.
-    pub(crate) fn build(&self, card: &Card, masked_codes: bool) -> Result<Toolbox, Fault> {
-        self.registry.build(card, masked_codes, &self.host).map_err(|e| Fault::new(Class::Input, e))
+    /// The tools under a contract and a card.
+    pub(crate) fn build(&self, contract: &Contract, card: &Card, masked_codes: bool) -> Result<Toolbox, Fault> {
+        self.registry.build_under(contract, card, masked_codes, &self.host).map_err(|e| Fault::new(Class::Input, e))
     }
 
     /// What a recording keeps of the tools.

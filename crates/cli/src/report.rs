@@ -159,11 +159,17 @@ fn outcome(tool: &str, result: &Value) -> String {
         "complete_phase" => format!("phase complete, {}: {}", text("decision"), shorten(text("summary"), 80)),
         "finish_day" => format!("day complete: {}", shorten(text("summary"), 80)),
         "get_kline" => {
-            let last = result.get("recent_20").and_then(Value::as_array).and_then(|rows| rows.last());
-            let close = last.and_then(|row| row.get("close")).map_or_else(|| "unknown".to_owned(), Value::to_string);
-            format!("{} bars, last close {close}", number("count").unwrap_or_default())
+            let count = number("count").unwrap_or_default();
+            // All rows come in pages, oldest first, and the last close is not on the first one.
+            let Some(rows) = result.get("recent_20").and_then(Value::as_array) else { return format!("{count} bars, in pages") };
+            let close = rows.last().and_then(|row| row.get("close")).map_or_else(|| "unknown".to_owned(), Value::to_string);
+            format!("{count} bars, last close {close}")
         }
-        "get_stock_price" => format!("{} ({})", result.get("price").unwrap_or(&Value::Null), text("price_source")),
+        // The first contract versions give the bar alone.
+        "get_stock_price" => match result.get("price") {
+            Some(price) => format!("{price} ({})", text("price_source")),
+            None => format!("{} ({})", result.get("close").unwrap_or(&Value::Null), text("price_time")),
+        },
         "get_portfolio" => format!(
             "total {:.2}, {} position(s)",
             number("total_value").unwrap_or_default(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use traderharness_connect::price::Amount;
 use traderharness_harness::metrics::{Basis, Metrics, index_around, metrics};
-use traderharness_harness::run::{Budgets, CONTRACT_VERSION, RunStatus, RunSummary};
+use traderharness_harness::run::{Budgets, RunStatus, RunSummary};
 use traderharness_market::{Cash, Side};
 use traderharness_replay::Fingerprint;
 use traderharness_tools_exec::{Fill, Origin};
@@ -155,7 +155,7 @@ impl RunResult {
             dataset: json!({ "name": meta.name, "digest": meta.digest, "synthetic": meta.synthetic, "missing_tables": world.market.missing_tables }),
             masked: json!({ "dates": manifest.mask_dates, "entities": manifest.mask_entities, "key_id": manifest.entity_mask_seed }),
             window: manifest.window.as_ref().map(|w| json!(w)),
-            contract_version: CONTRACT_VERSION.to_owned(),
+            contract_version: manifest.contract.name().to_owned(),
             initial_cash: summary.initial_cash,
             final_equity: summary.final_equity,
             metrics: metrics(&Basis { initial: books.initial, equity: &equity, fills: &books.fills, index }),

@@ -9,7 +9,7 @@ pub(crate) use folder::RunFolder;
 pub(crate) use perform::{Performance, Performed};
 pub(crate) use world::{Market, World};
 
-use crate::agent::environment;
+use crate::agent::{Plan, environment};
 use crate::args::RunOptions;
 use crate::code::{Files, LatePool, require_walls};
 use crate::fault::{Class, Fault, Outcome, read_text};
@@ -21,6 +21,7 @@ use crate::{gate, limits, source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use traderharness_contract::version::Behaviour;
 use traderharness_harness::Card;
 use traderharness_harness::run::{RunStatus, RunSummary};
 use traderharness_harness::written::Format;
@@ -34,6 +35,15 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     let agent = options.agent.read(&card, &environment)?;
     if options.limits.max_cost.is_some() && agent.prices.is_none() {
         return Err(Fault::text(Class::Input, "--max-cost needs prices").hint("pass --price-in and --price-out"));
+    }
+    let chosen = options.contract.chosen()?;
+    // Rules read results, in the shape that v5 gives them.
+    if matches!(agent.plan, Plan::Baseline(_)) && !chosen.contract.has(Behaviour::SuccessField) {
+        return Err(Fault::text(
+            Class::Input,
+            format!("a rule-based baseline cannot be played under contract {}", chosen.contract.name()),
+        )
+        .hint("leave --contract and --pack out"));
     }
     let settings = options.limits.settings(&agent.plan.model(), limits::on_signal())?;
     let folder = match options.record.as_deref() {
@@ -66,7 +76,8 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         mask_entities,
         gated: options.gate.is_some(),
         ..Manifest::of(card, &agent)
-    };
+    }
+    .under(chosen);
     let world = World::over(dataset.into(), &mut manifest, &asked, key.clone(), options.check_output, &offer)?;
     let days = world.days(window)?;
     let unreached = world.market.unreached(window);

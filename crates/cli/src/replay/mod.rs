@@ -11,8 +11,9 @@ use crate::report::{Printer, print, summary_text};
 use crate::reports::read_result;
 use crate::result::{Played, RunResult, differing};
 use crate::run::{RunFolder, World, machine, pretty};
-use crate::{gate, source};
+use crate::{contract, gate, source};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::ExitCode;
 use traderharness_connect::StyledClient;
 use traderharness_harness::Sandbox;
@@ -51,7 +52,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
         (None, Some(private)) => parse_key(&private.mask_key)?,
         (None, None) => Vec::new(),
     };
-    let manifest = manifest(&player)?;
+    let manifest = manifest_under(&player, options.pack.as_deref())?;
     let gate = private.as_ref().and_then(|p| p.gate.as_ref());
     if manifest.gated && gate.is_none() {
         return Err(Fault::text(
@@ -204,11 +205,20 @@ pub(crate) struct Replayed {
 
 /// Manifest of a cassette.
 pub(crate) fn manifest(player: &Replay) -> Result<Manifest, Fault> {
-    let value = meta(player).extra.get("manifest").cloned().ok_or_else(|| {
+    manifest_under(player, None)
+}
+
+/// Manifest of a cassette that may have been made with a pack, with the contract of the recording in it.
+pub(crate) fn manifest_under(player: &Replay, pack: Option<&Path>) -> Result<Manifest, Fault> {
+    let meta = meta(player);
+    let value = meta.extra.get("manifest").cloned().ok_or_else(|| {
         Fault::text(Class::Input, "the cassette has no manifest, so the run cannot be set up again")
             .hint("record with `traderharness run --record DIR`")
     })?;
-    serde_json::from_value(value).map_err(|e| Fault::new(Class::Input, e).context("the manifest of the cassette cannot be read"))
+    let mut manifest: Manifest = serde_json::from_value(value)
+        .map_err(|e| Fault::new(Class::Input, e).context("the manifest of the cassette cannot be read"))?;
+    manifest.contract = contract::of_recording(&meta, manifest.pack.as_deref(), pack)?;
+    Ok(manifest)
 }
 
 /// Replays a cassette over a dataset.

@@ -12,6 +12,9 @@ pub(crate) struct ReplayOptions {
     /// Dataset, when it is not where the run found it.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Pack the run was made with, when it was made with one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<PathBuf>,
     /// Mask key file, when it is not in the run folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,

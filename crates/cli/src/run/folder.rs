@@ -88,10 +88,14 @@ impl RunFolder {
             return Ok((Box::new(journal), None, recorder));
         };
         let recorded = cassette.meta().map(|m| &m.extra);
-        if recorded != Some(&meta.extra) || cassette.meta().map(|m| &m.dataset) != Some(&meta.dataset) {
+        let contract = |m: &Meta| (m.contract_version.clone(), m.behaviour_flags.clone());
+        if recorded != Some(&meta.extra)
+            || cassette.meta().map(|m| &m.dataset) != Some(&meta.dataset)
+            || cassette.meta().map(contract) != Some(contract(meta))
+        {
             return Err(Fault::text(
                 Class::Input,
-                "the options are not those of the interrupted run (card, window, masks, dataset)",
+                "the options are not those of the interrupted run (card, window, masks, contract, dataset)",
             )
             .hint("repeat the command of the run and add --resume"));
         }

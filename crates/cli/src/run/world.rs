@@ -8,9 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use traderharness_harness::model::{ClientFault, ModelClient, ModelError};
-use traderharness_harness::run::{CONTRACT_VERSION, Observer, Prices, RunError, RunSettings, RunSummary};
+use traderharness_harness::run::{Observer, Prices, RunError, RunSettings, RunSummary};
 use traderharness_harness::session::{Journal, SessionError};
-use traderharness_harness::{Card, Sandbox, Session, SessionConfig, Toolbox};
+use traderharness_harness::{Card, Contract, Sandbox, Session, SessionConfig, Toolbox};
 use traderharness_ingest::Dataset;
 use traderharness_market::{Cash, Day, Mask, Store};
 use traderharness_replay::{Fingerprint, Meta, RecordingError};
@@ -116,7 +116,7 @@ pub(crate) struct World {
 impl World {
     /// Builds the world of a recording and writes the key's id into the manifest.
     pub(crate) fn build(
-        dataset: Dataset,
+        dataset: impl Into<Market>,
         manifest: &mut Manifest,
         window: &Window,
         key: Vec<u8>,
@@ -141,7 +141,7 @@ impl World {
         let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
         manifest.entity_mask_seed = mask.key_id();
         manifest.window_id = mask.evidence_digest(&["window", &window.start, &window.end]);
-        let toolbox = offer.build(&manifest.card, manifest.mask_entities)?;
+        let toolbox = offer.build(&manifest.contract, &manifest.card, manifest.mask_entities)?;
         manifest.plug_ins = offer.kept(&toolbox);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| Fault::new(Class::Environment, e))?;
         Ok(Self {
@@ -183,13 +183,17 @@ impl World {
         let data = self.store.meta();
         let hidden = self.mask.config();
         let mask = (hidden.dates || hidden.entities).then(|| traderharness_replay::cassette::Mask {
-            entities: hidden.entities.then(|| "opaque".to_owned()),
+            entities: hidden.entities.then(|| manifest.mask_style.as_str().to_owned()),
             dates: hidden.dates,
             seed_sha256: None,
         });
+        // Recordings under v5 have none: they are those of the version.
+        let is_default = manifest.contract == Contract::default();
+        let behaviour_flags = if is_default { Default::default() } else { manifest.contract.flags().numbers() };
         let extra = Map::from_iter([("manifest".to_owned(), serde_json::to_value(manifest).unwrap_or_default())]);
         Meta {
-            contract_version: CONTRACT_VERSION.to_owned(),
+            contract_version: manifest.contract.name().to_owned(),
+            behaviour_flags,
             model: model.to_owned(),
             mask,
             dataset: Some(traderharness_replay::cassette::Dataset {

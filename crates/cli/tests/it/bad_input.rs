@@ -94,7 +94,7 @@ fn datasets_that_cannot_be_read_say_where_and_what_to_do() {
 #[test]
 fn recordings_that_cannot_be_replayed_say_where() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = std::fs::read_to_string(repo("crates/cli/demo/cassette.jsonl")).unwrap();
+    let kept = std::fs::read_to_string(repo("crates/cli/recordings/v5.jsonl")).unwrap();
     let key = repo("crates/cli/demo/mask.key");
     let file = folder.path().join("c.jsonl");
     let check = |body: &str, code: i32, says: &[&str]| {
@@ -145,7 +145,7 @@ fn another_dataset_is_reported_before_the_first_request() {
     let Some(data) = shared("data/real-tdx") else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.jsonl");
-    std::fs::copy(repo("crates/cli/demo/cassette.jsonl"), &file).unwrap();
+    std::fs::copy(repo("crates/cli/recordings/v5.jsonl"), &file).unwrap();
     let key = repo("crates/cli/demo/mask.key");
     let ran = run(&["replay", text(&file), "--mask-key", text(&key), "--start", DAY, "--end", DAY, "--data", text(&data)]);
     assert_eq!(ran.code, 1);

@@ -48,7 +48,7 @@ fn the_demo_cassette_is_current() {
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let made = std::fs::read_to_string(record.join("cassette.jsonl")).unwrap();
-    let kept = std::fs::read_to_string(repo("crates/cli/demo/cassette.jsonl")).unwrap();
+    let kept = std::fs::read_to_string(repo("crates/cli/recordings/v5.jsonl")).unwrap();
     assert!(made == kept, "the bundled recording is stale; renew it with `cargo xtask cassettes` and read the diff");
 }
 

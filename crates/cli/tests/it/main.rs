@@ -23,3 +23,4 @@ mod resume;
 mod runs;
 mod sandbox;
 mod serve;
+mod versions;
