@@ -13,6 +13,7 @@
 //! | [`InvocationId`], [`JobId`], [`ProposalId`] | three ids that are never taken for each other |
 //! | [`check`] | what a schema cannot say: the invariants of a result, finite numbers, times in order, probabilities, currencies |
 //! | [`envelope_schema`], [`data_schema`] | what MCP checks, what HTTP checks |
+//! | [`ResultSchema`] | one of the two, compiled |
 //! | [`fit`] | a result within a size limit: fewer records and a cursor, never less coverage |
 
 pub mod check;
@@ -29,4 +30,4 @@ pub use id::{IdFault, InvocationId, JobId, ProposalId};
 pub use label::{LabelFault, MomentLabel};
 pub use record::{AcceptedJob, AcceptedState, ErrorRecord};
 pub use result::{Answer, Coverage, EvidenceRef, ResultStatus, RevisionHistory, SchemaVersion, ToolResult};
-pub use schema::{CHANNELS, data_schema, envelope_schema};
+pub use schema::{CHANNELS, ResultSchema, data_schema, envelope_schema};

@@ -2,9 +2,11 @@
 //! JSON Schema 2020-12.
 
 use super::ToolResult;
+use crate::SchemaFault;
 use crate::schema::{Side, tidy};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Fields of a tool's payload that are channels of the envelope and no part of its data (spec/seeds.md C4.6).
 pub const CHANNELS: &[&str] = &["as_of", "missing_reasons", "warnings", "next_cursor", "evidence"];
@@ -53,4 +55,33 @@ pub fn envelope_schema(data_schema: &Value) -> Value {
         }
     }
     schema
+}
+
+/// A schema of a door, compiled: the same validator everywhere, so that no door is stricter than another.
+#[derive(Debug)]
+pub struct ResultSchema(jsonschema::Validator);
+
+impl ResultSchema {
+    /// Compiles a schema that stands alone (JSON Schema 2020-12); nothing is ever fetched for it.
+    ///
+    /// # Errors
+    /// [`SchemaFault`] when it is not one. `name` says whose schema it is.
+    pub fn compile(name: &str, schema: &Value) -> Result<Self, SchemaFault> {
+        jsonschema::draft202012::new(schema).map(Self).map_err(|fault| SchemaFault {
+            name: name.to_owned(),
+            side: "output",
+            fault: fault.to_string().chars().take(300).collect(),
+        })
+    }
+
+    /// True when the value fits.
+    pub fn fits(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
+
+    /// JSON pointers to what does not fit, sorted, each once. Holds no value.
+    pub fn faults(&self, value: &Value) -> Vec<String> {
+        let places: BTreeSet<String> = self.0.iter_errors(value).map(|fault| fault.instance_path().to_string()).collect();
+        places.into_iter().collect()
+    }
 }

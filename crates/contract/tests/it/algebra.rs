@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use traderharness_contract::algebra::check::{self, BarFault, BarFigures, EXTERNAL_TOLERANCE, OWN_TOLERANCE};
 use traderharness_contract::algebra::{
     Answer, Coverage, ErrorRecord, EvidenceRef, FitFault, IdFault, InvocationId, JobId, LabelFault, MomentLabel, ProposalId,
-    ResultStatus, RevisionHistory, SchemaVersion, ToolResult, Violation, data_schema, envelope_schema, fit,
+    ResultSchema, ResultStatus, RevisionHistory, SchemaVersion, ToolResult, Violation, data_schema, envelope_schema, fit,
 };
 use traderharness_contract::render::{Invocation, answer, tool_result};
 use traderharness_contract::{ErrorCode, FailureClass, Outcome, ToolFailure};
@@ -264,8 +264,8 @@ fn a_job_without_a_job_id_is_not_passed_on() {
     assert_eq!(refused["error_code"], "DEPENDENCY_UNAVAILABLE");
 }
 
-fn validator(schema: &Value) -> jsonschema::Validator {
-    jsonschema::draft202012::new(schema).unwrap()
+fn validator(schema: &Value) -> ResultSchema {
+    ResultSchema::compile("market.bars", schema).unwrap()
 }
 
 // complaint MC-1
@@ -281,13 +281,13 @@ fn the_envelope_and_its_data_have_schemas_that_are_not_mixed_up() {
     let envelope = envelope_schema(&data);
     let (data_says, envelope_says) = (validator(&data), validator(&envelope));
     let result = serde_json::to_value(sound()).unwrap();
-    assert!(envelope_says.is_valid(&result) && data_says.is_valid(&result["data"]));
-    assert!(!envelope_says.is_valid(&result["data"]) && !data_says.is_valid(&result));
+    assert!(envelope_says.fits(&result) && data_says.fits(&result["data"]));
+    assert!(!envelope_says.fits(&result["data"]) && !data_says.fits(&result));
     for field in ["schema_version", "invocation_id", "tool", "status", "data", "evidence", "coverage", "warnings", "next_cursor"]
     {
         let mut less = result.clone();
         less.as_object_mut().unwrap().remove(field);
-        assert!(!envelope_says.is_valid(&less), "{field}");
+        assert!(!envelope_says.fits(&less), "{field}");
     }
     for (pointer, wrong) in [
         ("/schema_version", json!("1.1")),
@@ -301,11 +301,16 @@ fn the_envelope_and_its_data_have_schemas_that_are_not_mixed_up() {
     ] {
         let mut changed = result.clone();
         *changed.pointer_mut(pointer).unwrap() = wrong;
-        assert!(!envelope_says.is_valid(&changed), "{pointer}");
+        assert!(!envelope_says.fits(&changed), "{pointer}");
     }
+    let mut wrong = result.clone();
+    wrong["coverage"]["as_of"] = json!(null);
+    wrong["evidence"][0]["id"] = json!(1);
+    assert_eq!(envelope_says.faults(&wrong), ["/coverage/as_of", "/evidence/0/id"]);
+    assert!(ResultSchema::compile("x", &json!({"type": "text"})).is_err());
     let mut more = result;
     more["coverage"]["note"] = json!("x");
-    assert!(!envelope_says.is_valid(&more), "the envelope is closed");
+    assert!(!envelope_says.fits(&more), "the envelope is closed");
     insta::assert_snapshot!(serde_json::to_string_pretty(&envelope_schema(&json!({"type": "object"}))).unwrap());
 }
 
