@@ -35,8 +35,16 @@ pub(crate) enum Command {
     Probe(Box<ProbeOptions>),
     /// Show results of recorded runs, side by side, and hold them against their recordings.
     Report(ReportOptions),
+    /// Compute figures, result and leak audit of a recording again, without a model, and hold them against what was stored.
+    Rescore(Box<crate::rescore::RescoreOptions>),
+    /// Put recorded runs into one folder that can be handed on and replayed, or look at a recording without playing it.
+    Bundle(crate::bundle::BundleOptions),
+    /// Rewrite a recording of an older schema in the schema of today, proven to be the same.
+    Migrate(crate::migrate::MigrateOptions),
     /// Search artifacts for what must not be in them: real names, codes and dates, keys, host paths, unfilled placeholders.
     Audit(AuditOptions),
+    /// Write recorded runs as rows to train on: conversations, or steps with rewards; masked and searched for leaks first.
+    Export(crate::export::ExportOptions),
     /// Show the contract of all tools, or of one.
     Tools(ToolsOptions),
     /// Look at, make or check datasets.
@@ -214,7 +222,8 @@ pub(crate) struct ReportOptions {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AuditOptions {
-    /// Files, folders and run folders. JSON, JSONL, HTML and text are searched; anything else is reported as not scanned.
+    /// Files, folders, run folders and bundles. JSON, JSONL, HTML, text, Parquet and .zst of these are searched; anything else is
+    /// reported as not scanned.
     #[arg(required = true, value_name = "ARTIFACT")]
     pub(crate) artifacts: Vec<PathBuf>,
     /// Dataset whose names and codes are looked for. Without it that of the run folder, else the bundled real pack.

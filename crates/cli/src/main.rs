@@ -7,6 +7,7 @@
 mod agent;
 mod args;
 mod audit;
+mod bundle;
 mod cards;
 mod code;
 mod compare;
@@ -14,6 +15,7 @@ mod contract;
 mod data;
 mod demo;
 mod doctor;
+mod export;
 mod fault;
 mod figures;
 mod gate;
@@ -23,12 +25,14 @@ mod manifest;
 mod mcp;
 mod measured;
 mod memory;
+mod migrate;
 mod plugins;
 mod probe;
 mod progress;
 mod replay;
 mod report;
 mod reports;
+mod rescore;
 mod result;
 mod run;
 mod sandbox;
@@ -50,7 +54,11 @@ fn main() -> ExitCode {
         args::Command::Compare(options) => compare::compare(&options),
         args::Command::Probe(options) => probe::run(&options),
         args::Command::Report(options) => reports::report(&options),
+        args::Command::Rescore(options) => rescore::rescore(&options),
+        args::Command::Bundle(options) => bundle::bundle(&options),
+        args::Command::Migrate(options) => migrate::migrate(&options),
         args::Command::Audit(options) => audit::audit(&options),
+        args::Command::Export(options) => export::export(&options),
         args::Command::Tools(options) => tools::tools(&options),
         args::Command::Data(options) => data::data(&options),
         args::Command::Gate(options) => gate::gate(&options),

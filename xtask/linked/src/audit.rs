@@ -1,6 +1,6 @@
 //! The contract audit: every tool under every card switch, catalog parity, generated pages, the snapshots of the contracts, and
-//! the tests that hold results to their output schemas and failures to the codes a tool lists; and the leak audit over every bundled
-//! artifact. Lists all it finds; changes nothing.
+//! the tests that hold results to their output schemas and failures to the codes a tool lists; the golden tests of the contract
+//! versions; and the leak audit over every bundled artifact. Lists all it finds; changes nothing.
 
 use crate::catalog::{self, Entry};
 use crate::names;
@@ -14,10 +14,16 @@ use traderharness_contract::audit::{audit, audit_all};
 /// Workspace-level test modules that hold the tools to their contracts: reviewed snapshots, and real answers and failures.
 const TESTS: [&str; 3] = ["contracts::", "corrections::", "results::"];
 
+/// Recordings and what they are made from: of masked runs, so they may tell nothing.
+const BUNDLED: [&str; 2] = ["crates/cli/demo", "crates/cli/recordings"];
+
+/// Packages with golden tests of the contract versions, and the modules that hold them: a byte of an early version that changes fails.
+const GOLDEN: [(&str, &str); 2] = [("traderharness-contract", "version"), ("traderharness-tests", "versions")];
+
 /// Pages and inputs that the repository ships: they may say days, since they are of no masked run, and nothing else.
 const DATED: [&str; 2] = ["docs/catalog", "examples"];
 
-/// Runs all six parts and prints each finding on a line.
+/// Runs all seven parts and prints each finding on a line.
 pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
     let entries = catalog::entries();
     let mut findings = contracts(&entries);
@@ -33,7 +39,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<ExitCode> {
     if !held {
         println!(
             "tests of the contracts fail: see above. A snapshot that differs is reviewed with INSTA_UPDATE=always and `git diff`; a result \
-             that its output schema does not allow and a code that the tool does not list are faults of the tool"
+             that its output schema does not allow and a code that the tool does not list are faults of the tool; an early version never \
+             changes, recordings made under it would no longer replay"
         );
     }
     let tight = leaks(root)?;
@@ -99,12 +106,16 @@ fn parity(published: &[(&str, Group)], names: &[(&str, Group)], to_come: &[&str]
 /// Runs the leak audit, as anybody would, over the bundled recordings and over [`DATED`]; false when it finds something.
 fn leaks(root: &Path) -> anyhow::Result<bool> {
     let mut recordings: Vec<PathBuf> = vec![];
-    for entry in std::fs::read_dir(root.join("crates/cli/demo")).context("the bundled recordings")? {
-        let path = entry?.path();
-        if path.is_dir() || path.extension().is_some_and(|ending| ending == "jsonl") {
-            recordings.push(path);
+    for folder in BUNDLED {
+        for entry in std::fs::read_dir(root.join(folder)).with_context(|| format!("the bundled artifacts in {folder}"))? {
+            let path = entry?.path();
+            // Keys of the masks of bundled recordings are public on purpose: anybody may replay them.
+            if path.extension().is_none_or(|ending| ending != "key") {
+                recordings.push(path);
+            }
         }
     }
+    anyhow::ensure!(!recordings.is_empty(), "no bundled recording was found; is {} the repository?", root.display());
     recordings.sort();
     let audit = |options: &[&str], artifacts: &[PathBuf]| -> anyhow::Result<bool> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -118,19 +129,26 @@ fn leaks(root: &Path) -> anyhow::Result<bool> {
     Ok(audit(&[], &recordings)? & audit(&["--allow-dates"], &dated)?)
 }
 
-/// Runs all tests of [`TESTS`]; false when one fails.
+/// Runs all tests of [`TESTS`] and [`GOLDEN`]; false when one fails.
 fn tests(root: &Path) -> anyhow::Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let nextest = Command::new(&cargo).args(["nextest", "--version"]).output().is_ok_and(|output| output.status.success());
-    let mut command = Command::new(&cargo);
-    if nextest {
-        command.args(["nextest", "run", "--locked", "--package", "traderharness-tests", "--no-fail-fast"]).args(TESTS);
-    } else {
-        command.args(["test", "--locked", "--quiet", "--package", "traderharness-tests", "--test", "it", "--"]).args(TESTS);
+    let run = |package: &str, filters: &[&str]| -> anyhow::Result<bool> {
+        let mut command = Command::new(&cargo);
+        if nextest {
+            command.args(["nextest", "run", "--locked", "--package", package, "--no-fail-fast"]).args(filters);
+        } else {
+            command.args(["test", "--locked", "--quiet", "--package", package, "--test", "it", "--"]).args(filters);
+        }
+        let status = command.current_dir(root).env("INSTA_UPDATE", "no").status();
+        Ok(status.with_context(|| format!("cannot start the tests of {package}"))?.success())
+    };
+    let mut held = run("traderharness-tests", &TESTS)?;
+    for (package, filter) in GOLDEN {
+        // All, so that all is told at once.
+        held &= run(package, &[filter])?;
     }
-    let status =
-        command.current_dir(root).env("INSTA_UPDATE", "no").status().context("cannot start the tests of the contracts")?;
-    Ok(status.success())
+    Ok(held)
 }
 
 #[cfg(test)]

@@ -143,6 +143,8 @@ fn others() -> anyhow::Result<Vec<(&'static str, String)>> {
         ("docs/card.schema.json", schema(&Card::document()?)?),
         ("docs/plugins.schema.json", schema(&Manifest::document()?)?),
         ("docs/server.schema.json", schema(&ServerConfig::document()?)?),
+        ("docs/sft.schema.json", serde_json::to_string_pretty(&traderharness_replay::export::sft_schema())? + "\n"),
+        ("docs/rl.schema.json", serde_json::to_string_pretty(&traderharness_replay::export::rl_schema())? + "\n"),
         ("docs/openapi.json", serde_json::to_string_pretty(&published()?)? + "\n"),
     ])
 }

@@ -29,6 +29,17 @@ use timeline::Timeline;
 /// Schema of the rows written here.
 pub const EXPORT_SCHEMA_VERSION: u32 = 1;
 
+/// The published schema of a row: every field is always there, and no other.
+fn schema_of<T: schemars::JsonSchema>(title: &str, description: &str) -> serde_json::Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    if let serde_json::Value::Object(fields) = &mut schema {
+        fields.insert("title".to_owned(), title.into());
+        fields.insert("description".to_owned(), description.into());
+    }
+    schema
+}
+
 /// A run to export.
 #[derive(Debug)]
 pub struct Recorded<'a> {

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct RlRow {
     /// Schema of the row.
     #[schemars(range(min = 1))]
@@ -71,6 +72,7 @@ pub struct RlRow {
 
 /// What a model saw.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Observation {
     /// Messages of the scope's previous request that this one begins with. Its own answer is among the added ones.
     pub messages_kept: usize,
@@ -83,6 +85,7 @@ pub struct Observation {
 
 /// What a model did.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Action {
     /// The message in OpenAI chat shape, with its tool calls.
     #[schemars(with = "serde_json::Map<String, Value>")]
@@ -93,6 +96,7 @@ pub struct Action {
 
 /// A tool call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ToolError {
     /// Id of the call.
     pub call_id: String,
@@ -104,11 +108,7 @@ pub struct ToolError {
 
 /// The schema of a row.
 pub fn rl_schema() -> Value {
-    let mut schema = schemars::schema_for!(RlRow).to_value();
-    if let Value::Object(fields) = &mut schema {
-        fields.insert("title".to_owned(), "traderharness RL row".into());
-    }
-    schema
+    super::schema_of::<RlRow>("traderharness RL row", "One row of `traderharness export rl`.")
 }
 
 /// Makes the rows of a run.

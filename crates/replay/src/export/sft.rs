@@ -30,6 +30,7 @@ impl Per {
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SftRow {
     /// Messages in OpenAI chat shape, oldest first; the last one is the answer of the model.
     #[schemars(with = "Vec<serde_json::Map<String, Value>>", length(min = 1))]
@@ -43,6 +44,7 @@ pub struct SftRow {
 
 /// What a row is of.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SftMetadata {
     /// Schema of the row.
     #[schemars(range(min = 1))]
@@ -83,11 +85,7 @@ pub struct SftMetadata {
 
 /// The schema of a row.
 pub fn sft_schema() -> Value {
-    let mut schema = schemars::schema_for!(SftRow).to_value();
-    if let Value::Object(fields) = &mut schema {
-        fields.insert("title".to_owned(), "traderharness SFT row".into());
-    }
-    schema
+    super::schema_of::<SftRow>("traderharness SFT row", "One row of `traderharness export sft`.")
 }
 
 /// Messages of the model in a conversation.
