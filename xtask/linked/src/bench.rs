@@ -6,6 +6,7 @@
 
 mod house;
 mod measure;
+mod recordings;
 mod rows;
 mod sandbox;
 mod session;
@@ -63,6 +64,7 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
 fn more() -> Vec<Row> {
     let mut rows = tools::all();
     rows.extend(sandbox::all());
+    rows.extend(recordings::all());
     rows
 }
 
