@@ -76,6 +76,11 @@ impl Foreign {
         }
     }
 
+    /// Contract version, and style of the entity mask.
+    pub(crate) fn names(&self) -> (&str, Option<&str>) {
+        (&self.version, self.mask.as_deref())
+    }
+
     /// What a replay would need and the recording does not have.
     fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();

@@ -1,183 +1,74 @@
 //! `traderharness replay`: every tool is executed again on the data, and every request must be identical to the recorded one.
 
+mod bundles;
+mod foreign;
+mod one;
 mod options;
+mod strange;
+mod watch;
 
-pub(crate) use options::ReplayOptions;
+pub(crate) use bundles::tape;
+pub(crate) use foreign::Foreign;
+pub(crate) use one::{Tape, one};
+pub(crate) use options::{ReplayOptions, SetUpOptions};
+pub(crate) use watch::Watch;
 
-use crate::code::{Files, LatePool, TOOL};
-use crate::fault::{Class, Fault, Outcome, read_text};
-use crate::manifest::{Manifest, Window, parse_key, window};
-use crate::report::{Printer, print, summary_text};
-use crate::reports::read_result;
-use crate::result::{Played, RunResult, differing};
-use crate::run::{RunFolder, World, machine, pretty};
-use crate::{contract, gate, source};
-use serde_json::{Value, json};
+use crate::contract;
+use crate::fault::{Class, Fault, Outcome};
+use crate::manifest::{Manifest, Window, window};
+use crate::report::{Printer, print};
+use crate::run::{Market, World, pretty};
 use std::path::Path;
 use std::process::ExitCode;
 use traderharness_connect::StyledClient;
 use traderharness_harness::Sandbox;
-use traderharness_harness::model::ReplayClient;
-use traderharness_harness::resume::CheckingJournal;
-use traderharness_harness::run::{Budgets, Observer, RunSummary, Silent};
-use traderharness_harness::session::{Journal, NoJournal};
-use traderharness_ingest::Dataset;
+use traderharness_harness::run::{Observer, RunSummary, Silent};
+use traderharness_harness::session::Journal;
+use traderharness_replay::bundle::Bundle;
 use traderharness_replay::cassette::Scheme;
-use traderharness_replay::{Cassette, Meta, Record, RecordingError, Replay};
+use traderharness_replay::reference::ForeignBundle;
+use traderharness_replay::{Meta, Replay, ReplayError};
 use traderharness_tools_exec::OrderGate;
+use watch::{Seen, Watched};
 
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
-    let folder = RunFolder::of(&options.cassette);
-    let file = if options.cassette.is_dir() { folder.cassette() } else { options.cassette.clone() };
-    if let Some(fault) = RunFolder::no_run(&options.cassette) {
-        return Err(fault);
+    let path = &options.cassette;
+    if path.is_dir() && Bundle::is_bundle(path) {
+        return bundles::replay(options);
     }
-    if options.cassette.is_dir() && !file.exists() && traderharness_replay::partial_path(&file).exists() {
-        return Err(Fault::text(
-            Class::Input,
-            format!("the run in `{}` stopped before its end, so there is nothing whole to replay", options.cassette.display()),
-        )
-        .hint("the command of the run with --resume goes on with it; `traderharness report` shows what was done"));
+    if path.is_dir() && ForeignBundle::is_bundle(path) {
+        let bundle = ForeignBundle::open(path).map_err(|e| crate::bundle::fault(e, path))?;
+        let Some(card) = &options.foreign.card else { return foreign::told(&Foreign::bundle(&bundle), path, options.json) };
+        let style = bundle.manifest().get("entity_mask_style").and_then(serde_json::Value::as_str);
+        let known = strange::Known { version: bundle.contract_version(), style, manifest: bundle.manifest() };
+        return strange::play(strange::of_bundle(&bundle, options.agent.as_deref())?, &known, card, options);
     }
-    let cassette = Cassette::load(&file).map_err(|e| {
-        let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
-        let missing = class == Class::Environment;
-        let fault = Fault::new(class, e).context(format!("cassette `{}`", file.display()));
-        if missing { fault.hint("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { fault }
-    })?;
-    let player = Replay::new(cassette);
-    let private = folder.read_private()?;
-    let key = match (&options.mask_key, &private) {
-        (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
-        (None, Some(private)) => parse_key(&private.mask_key)?,
-        (None, None) => Vec::new(),
-    };
-    let manifest = manifest_under(&player, options.pack.as_deref())?;
-    let gate = private.as_ref().and_then(|p| p.gate.as_ref());
-    if manifest.gated && gate.is_none() {
-        return Err(Fault::text(
-            Class::Input,
-            "the run had an order gate, and its mandate and audit log are not beside the recording",
-        )
-        .hint("replay in the run folder; the run kept them in private/"));
+    if let Some(agent) = &options.agent {
+        return Err(Fault::text(Class::Input, format!("--agent {agent}: `{}` is no bundle", path.display())));
     }
-    let gate = gate.map(|run| gate::replayed(run, &folder.gate())).transpose()?;
-    let given = options.start.clone().zip(options.end.clone()).map(|(start, end)| Window { start, end });
-    let window =
-        given.or_else(|| private.as_ref().map(|p| p.window.clone())).or_else(|| manifest.window.clone()).ok_or_else(|| {
-            Fault::text(Class::Input, "the recording hides its dates, and its window is not beside it")
-                .hint("pass --start and --end of the run; it kept them in private/run.json")
-        })?;
-    let data = options.data.clone().or_else(|| private.and_then(|p| p.data));
-    // Dates alone need the key too: evidence ids and cursors of a masked run are made with it.
-    if manifest.is_masked() && key.is_empty() {
-        return Err(Fault::text(Class::Input, "the recording is masked and its mask key is not beside it")
-            .hint("pass --mask-key FILE; the run kept it in private/run.json"));
+    let tape = Tape::at(path)?;
+    if tape.cassette.scheme() == Scheme::Reference {
+        let told = Foreign::cassette(&tape.cassette);
+        let Some(card) = &options.foreign.card else { return foreign::told(&told, path, options.json) };
+        let (version, style) = told.names();
+        let known = strange::Known { version, style, manifest: &serde_json::Map::new() };
+        return strange::play(tape.cassette, &known, card, options);
     }
-    let dataset = source::open(data.as_deref(), options.json)?;
+    if options.foreign.card.is_some() {
+        return Err(Fault::text(Class::Input, "--card is for recordings of the Python implementation; this one holds its card"));
+    }
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.show && !options.json { &mut printer } else { &mut silent };
-    // Beside its trajectory a run is held against that too: every record must come out as it was kept.
-    let kept = folder.kept(&options.cassette)?;
-    let records = kept.as_ref().map(Vec::len);
-    let outcomes = kept.iter().flatten().filter(|entry| is_code(&entry.record)).count() as u64;
-    let mut checked = CheckingJournal::new(kept.unwrap_or_default());
-    let pool = LatePool::new(&options.interpreter);
-    // Looked for only where there is code: a replay without any needs no Python.
-    let absent = if outcomes > 0 && !options.recorded_code { pool.absent() } else { None };
-    if !options.recorded_code && absent.is_none() {
-        checked = checked.running_code();
-    }
-    let journal: Box<dyn Journal> = if records.is_some() { Box::new(checked.clone()) } else { Box::new(NoJournal) };
-    let files = Files::replayed(&manifest.card, &folder.workspace())?;
-    let sandbox = Some(files.sandbox(&pool, false));
-    let replayed = play(dataset, player, manifest, Setup { window, key, gate, sandbox, journal }, observer).map_err(|fault| {
-        // Without its trajectory a recording has no outcome to fall back on.
-        match pool.asked_in_vain().filter(|_| records.is_none()) {
-            Some(why) => fault.hint(format!("the agent's code could not run: {why}")),
-            None => fault,
-        }
-    })?;
-    let code = Code { outcomes, recorded: checked.code_from_recording(), absent };
-    if checked.left() > 0 {
-        return Err(Fault::text(
-            Class::Finding,
-            format!("the trajectory has {} record(s) that the run does not give", checked.left()),
-        ));
-    }
-    let result = check_result(&folder, &options.cassette, &replayed)?;
+    let watch = Watch { until: options.until, explain: options.explain };
+    let came = one(tape, None, &options.set_up, watch, options.json, observer)?;
+    came.check_result(path)?;
     if options.json {
-        print(&pretty(
-            &json!({ "identical": replayed.requests, "requests": replayed.requests, "result_identical": result, "code": code.machine(), "run": machine(&replayed.summary, &replayed.world) }),
-        ));
+        print(&pretty(&came.machine()));
     } else {
-        print(&summary_text(&replayed.summary, &replayed.world.data_notes()));
-        print(&identical(replayed.requests));
-        if let Some(text) = code.text() {
-            print(&text);
-        }
-        if let Some(records) = records {
-            print(&format!("{records} of {records} trajectory records identical."));
-        }
-        if result == Some(true) {
-            print("The result file is what the run gives.");
-        }
+        came.print();
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Holds `result.json` against what the replay gives: the figures that a recording alone does not hold, too. `None` without the file.
-fn check_result(folder: &RunFolder, asked: &std::path::Path, replayed: &Replayed) -> Result<Option<bool>, Fault> {
-    let Some(kept) = asked.is_dir().then(|| read_result(folder)).transpose()?.flatten() else { return Ok(None) };
-    let now = RunResult::of(&Played {
-        world: &replayed.world,
-        manifest: &replayed.manifest,
-        // Names that nothing else of the run depends on.
-        agent: kept.agent.clone(),
-        currency: kept.cost.get("currency").and_then(Value::as_str).map(str::to_owned),
-        model: replayed.model.clone(),
-        summary: &replayed.summary,
-        budgets: &Budgets::default(),
-    });
-    let fields = differing(&kept, &now);
-    if fields.is_empty() {
-        return Ok(Some(true));
-    }
-    let what = format!("`{}` is not what the run gives: {} differ", folder.result().display(), fields.join(", "));
-    Err(Fault::text(Class::Finding, what).hint("requests and trajectory are identical; the result file was changed"))
-}
-
-fn is_code(record: &Record) -> bool {
-    matches!(record, Record::External { tool, .. } if tool == TOOL)
-}
-
-/// What became of the agent's code in a replay.
-struct Code {
-    /// Outcomes in the recording.
-    outcomes: u64,
-    /// Of these, taken from the recording.
-    recorded: u64,
-    /// Why no code could run.
-    absent: Option<String>,
-}
-
-impl Code {
-    fn text(&self) -> Option<String> {
-        let (ran, recorded) = (self.outcomes.saturating_sub(self.recorded), self.recorded);
-        match (&self.absent, self.outcomes) {
-            (_, 0) => None,
-            (Some(why), _) => {
-                Some(format!("{recorded} code outcome(s) were taken from the recording, none was run again: {why}"))
-            }
-            (None, _) => Some(format!("{ran} code outcome(s) identical when run again, {recorded} taken from the recording.")),
-        }
-    }
-
-    fn machine(&self) -> Value {
-        let ran = self.outcomes.saturating_sub(self.recorded);
-        json!({ "run_again": ran, "from_recording": self.recorded, "no_interpreter": self.absent })
-    }
 }
 
 /// The line everybody looks for.
@@ -196,7 +87,12 @@ pub(crate) struct Setup {
 
 /// A replay that went through.
 pub(crate) struct Replayed {
+    /// Requests that were the recorded ones.
     pub(crate) requests: u64,
+    /// Requests in the recording.
+    pub(crate) recorded: u64,
+    /// Where it was ended on request, before its end.
+    pub(crate) until: Option<u64>,
     pub(crate) summary: RunSummary,
     pub(crate) world: World,
     pub(crate) manifest: Manifest,
@@ -223,16 +119,46 @@ pub(crate) fn manifest_under(player: &Replay, pack: Option<&Path>) -> Result<Man
 
 /// Replays a cassette over a dataset.
 pub(crate) fn play(
-    dataset: Dataset,
+    dataset: impl Into<Market>,
+    player: Replay,
+    manifest: Manifest,
+    setup: Setup,
+    observer: &mut dyn Observer,
+) -> Result<Replayed, Fault> {
+    play_watched(dataset.into(), player, manifest, setup, Watch::default(), observer).0
+}
+
+/// Replays a cassette over a dataset and tells how far it came.
+fn play_watched(
+    market: Market,
+    player: Replay,
+    manifest: Manifest,
+    setup: Setup,
+    watch: Watch,
+    observer: &mut dyn Observer,
+) -> (Result<Replayed, Fault>, Seen) {
+    let mut seen = Seen::default();
+    let played = play_noting(market, player, manifest, setup, watch, observer, &mut seen);
+    (played, seen)
+}
+
+fn play_noting(
+    market: Market,
     player: Replay,
     mut manifest: Manifest,
     setup: Setup,
+    watch: Watch,
     observer: &mut dyn Observer,
+    seen: &mut Seen,
 ) -> Result<Replayed, Fault> {
     let meta = meta(&player);
     let recorded = manifest.clone();
     let days = window(&setup.window.start, &setup.window.end)?;
-    let world = World::build(dataset, &mut manifest, &setup.window, setup.key, true)?;
+    let world = World::build(market, &mut manifest, &setup.window, setup.key, true)?;
+    if !manifest.is_masked() {
+        // Nothing of such a run depends on the key, so it is played without one; its id is a name of the run all the same.
+        manifest.entity_mask_seed.clone_from(&recorded.entity_mask_seed);
+    }
     let data = world.store.meta();
     if let Some(recorded) = &meta.dataset
         && let Some(digest) = &recorded.sha256
@@ -271,15 +197,41 @@ pub(crate) fn play(
     world.gate.set(setup.gate);
     world.sandbox.set(setup.sandbox);
     // The recording holds what a model in a style was sent.
-    let mut client = StyledClient::new(ReplayClient::new(player), manifest.style);
-    let summary = world.play(setup.journal, &mut client, &days, &meta.model, observer)?;
-    let player = client.into_inner().into_player();
+    let total = player.total() as u64;
+    let mut client = StyledClient::new(Watched::new(player, watch), manifest.style);
+    let played = world.play(setup.journal, &mut client, &days, &meta.model, observer);
+    let client = client.into_inner();
+    *seen = client.seen.clone();
+    if seen.reached {
+        // What the run came to after the last request that was to be looked at is no matter of this replay.
+        let summary = played.ok().or_else(|| world.stopped.take());
+        let summary = summary.ok_or_else(|| Fault::text(Class::Stopped, "the replay was ended and left no summary"))?;
+        return Ok(Replayed {
+            requests: seen.answered,
+            recorded: total,
+            until: watch.until,
+            summary,
+            world,
+            manifest,
+            model: meta.model,
+        });
+    }
+    let summary = played?;
+    let player = client.into_player();
     if player.cassette().scheme() == Scheme::Whole {
         // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.
         player.cassette().verify().map_err(|e| Fault::new(Class::Finding, e))?;
     }
-    player.finish().map_err(|e| Fault::new(Class::Finding, e))?;
-    Ok(Replayed { requests: summary.requests, summary, world, manifest, model: meta.model })
+    player.finish().map_err(|e| {
+        let unused = matches!(e, ReplayError::Unused { .. });
+        let fault = Fault::new(Class::Finding, e);
+        if unused {
+            fault.hint("the run ends before its recording does: days, card or limits are other than those of the run")
+        } else {
+            fault
+        }
+    })?;
+    Ok(Replayed { requests: summary.requests, recorded: total, until: None, summary, world, manifest, model: meta.model })
 }
 
 fn head(digest: &str) -> &str {

@@ -1,23 +1,62 @@
 //! Options of `traderharness replay`.
 
+use crate::args::MaskChoice;
 use crate::interpreter::InterpreterOptions;
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayOptions {
-    /// Run folder or cassette file.
-    #[arg(value_name = "CASSETTE")]
+    /// Run folder, cassette file or bundle.
+    #[arg(value_name = "RECORDING")]
     pub(crate) cassette: PathBuf,
+    #[command(flatten)]
+    pub(crate) set_up: SetUpOptions,
+    /// Stop after so many requests of each run; what comes after them is not looked at.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) until: Option<u64>,
+    /// Where a request differs, show the first difference with context.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Of a bundle, replay this agent alone.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignOptions,
+    /// Show the day while it replays.
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a recording of the Python implementation needs and does not hold.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ForeignOptions {
+    /// Card of the run, for a recording of the Python implementation; --start, --end and mostly --pack have to be given with it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) card: Option<PathBuf>,
+    /// What that run hid.
+    #[arg(long, value_enum, default_value = "all", requires = "card")]
+    pub(crate) mask: MaskChoice,
+    /// Seed of its entity mask.
+    #[arg(long, value_name = "N", requires = "card", allow_negative_numbers = true)]
+    pub(crate) mask_seed: Option<i64>,
+}
+
+/// What a recording needs to be played again and does not hold.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SetUpOptions {
     /// Dataset, when it is not where the run found it.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Pack the run was made with, when it was made with one.
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<PathBuf>,
-    /// Mask key file, when it is not in the run folder.
+    /// Mask key file, when it is not beside the recording. May come several times for a bundle of runs with several keys.
     #[arg(long, value_name = "FILE")]
-    pub(crate) mask_key: Option<PathBuf>,
+    pub(crate) mask_key: Vec<PathBuf>,
     /// First day of the run, when the recording hides its dates and its private/ folder is not there.
     #[arg(long, value_name = "DATE", requires = "end")]
     pub(crate) start: Option<String>,
@@ -29,10 +68,4 @@ pub(crate) struct ReplayOptions {
     pub(crate) recorded_code: bool,
     #[command(flatten)]
     pub(crate) interpreter: InterpreterOptions,
-    /// Show the day while it replays.
-    #[arg(long)]
-    pub(crate) show: bool,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }

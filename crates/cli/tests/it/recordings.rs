@@ -494,3 +494,74 @@ fn a_behaviour_that_is_not_known_here_is_refused_before_the_first_request() {
     std::fs::write(&file, changed).unwrap();
     refused(&run(&["replay", text(&file)]), 2, &["400"]);
 }
+
+/// A recording of ours in the shape of the Python implementation: what it would hold if it had sent the same messages and tools.
+fn as_python(cassette: &traderharness_replay::Cassette, scope: &str, meta: Option<&str>) -> String {
+    let meta = meta
+        .map(|version| format!("{{\"type\": \"meta\", \"schema_version\": 1, \"prompt_contract_version\": \"{version}\"}}\n"));
+    let mut out = meta.unwrap_or_default();
+    for (step, call) in cassette.calls().iter().filter(|call| call.scope == scope).enumerate() {
+        let request = cassette.request(call.step).unwrap().unwrap();
+        let sha = traderharness_replay::reference::fingerprint(&request);
+        let message = &call.output.as_ref().unwrap()["message"];
+        out.push_str(&format!(
+            "{}\n",
+            json!({"schema_version": 1, "step": step, "type": "llm_call", "request_sha256": sha, "output": message})
+        ));
+    }
+    out
+}
+
+// engine E13.3
+#[test]
+fn a_recording_of_the_python_implementation_is_held_against_a_run_that_is_set_up_for_it() {
+    let (keep, _) = small();
+    let ours = traderharness_replay::Cassette::load(keep.path().join("day/cassette.jsonl")).unwrap();
+    let (old, card) = (keep.path().join("old.jsonl"), keep.path().join("card.json"));
+    let manifest = &ours.meta().unwrap().extra["manifest"];
+    std::fs::write(&card, manifest["card"].to_string()).unwrap();
+    std::fs::write(&old, as_python(&ours, "main", Some("v5"))).unwrap();
+    let days = ["--start", "2019-11-05", "--end", "2019-11-05"];
+    let line = ["replay", text(&old), "--card", text(&card), "--mask", "none"];
+    let ran = run(&[&line[..], &days].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("8 of 8 requests identical.") && ran.out.contains("messages and tools only"), "{}", ran.out);
+    refused(&run(&line), 2, &["--start and --end"]);
+    refused(&run(&[&line[..4], &days].concat()), 2, &["--mask-seed"]);
+    // Rewritten it is still the same recording.
+    let new = keep.path().join("new.jsonl");
+    assert_eq!(run(&["migrate", text(&old), "--out", text(&new)]).code, 0);
+    let line = ["replay", text(&new), "--card", text(&card), "--mask", "none"];
+    let ran = run(&[&line[..], &days].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    // A run that is set up otherwise differs at its first request, and no request of the recording can be shown.
+    let ran = run(&[
+        "replay",
+        text(&old),
+        "--card",
+        text(&card),
+        "--mask",
+        "all",
+        "--mask-seed",
+        "7",
+        days[0],
+        days[1],
+        days[2],
+        days[3],
+        "--explain",
+    ]);
+    refused(&ran, 1, &["request 0", "is not the recorded one", "only its digest is recorded"]);
+    let ran = run(&["replay", text(&keep.path().join("day")), "--card", text(&card)]);
+    refused(&ran, 2, &["this one holds its card"]);
+    // The same as a bundle, whose manifest tells days and masks.
+    let bundle = keep.path().join("python");
+    std::fs::create_dir_all(bundle.join("agents")).unwrap();
+    std::fs::write(bundle.join("agents/holder.jsonl"), as_python(&ours, "main", None)).unwrap();
+    let told = json!({"schema_version": 2, "start_date": "2019-11-05", "end_date": "2019-11-05", "prompt_contract_version": "v5",
+        "agents": [{"id": "holder", "model": "m", "cassette": "agents/holder.jsonl"}]});
+    std::fs::write(bundle.join("manifest.json"), told.to_string()).unwrap();
+    let ran = run(&["replay", text(&bundle), "--card", text(&card), "--mask", "none", "--json"]);
+    let value: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    assert_eq!((ran.code, &value["identical"], &value["requests"]), (0, &8.into(), &8.into()), "{}", ran.err);
+    refused(&run(&["replay", text(&bundle), "--agent", "other", "--card", text(&card)]), 2, &["holder"]);
+}

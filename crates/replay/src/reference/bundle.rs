@@ -2,7 +2,8 @@
 //! only names, shapes and numbers can be checked; whether a request is the recorded one shows when it is made.
 
 use crate::bundle::{BundleError, FILE_BYTES, MANIFEST, MANIFEST_BYTES, check_name, check_once, check_path, files_in, read};
-use crate::cassette::{Cassette, Scheme};
+use crate::cassette::{Cassette, Meta, Scheme};
+use crate::rewrite::Rewriter;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -131,6 +132,30 @@ impl ForeignBundle {
     /// The agents, as the manifest lists them.
     pub fn agents(&self) -> &[ForeignAgent] {
         &self.agents
+    }
+
+    /// The scopes of one agent as one recording, under their names.
+    ///
+    /// # Errors
+    /// As [`crate::migrate::foreign`], which rewrites them.
+    pub fn cassette(&self, agent: &str) -> Result<Cassette, BundleError> {
+        let of = |scope: &&ForeignScope| {
+            let rest = scope.name.strip_prefix(agent);
+            rest.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_"))
+        };
+        let meta = Meta {
+            contract_version: self.contract_version().to_owned(),
+            fingerprints: Scheme::Reference,
+            extra: self.manifest.clone(),
+            ..Meta::default()
+        };
+        let mut rewriter = Rewriter::new(&meta)?;
+        for scope in self.scopes.iter().filter(of) {
+            for call in scope.cassette.calls() {
+                rewriter.call(&scope.cassette, call, &scope.name)?;
+            }
+        }
+        Ok(Cassette::from_bytes(self.path.join("agents"), &rewriter.finish()?)?)
     }
 
     /// The recordings, by name.
