@@ -9,6 +9,7 @@ mod measure;
 mod recordings;
 mod rows;
 mod sandbox;
+mod served;
 mod session;
 mod tools;
 
@@ -64,6 +65,7 @@ pub(crate) fn run(root: &Path, json: bool, filter: Option<&str>) -> anyhow::Resu
 fn more() -> Vec<Row> {
     let mut rows = tools::all();
     rows.extend(sandbox::all());
+    rows.extend(served::all());
     rows.extend(recordings::all());
     rows
 }

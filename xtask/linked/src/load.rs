@@ -11,6 +11,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use traderharness_ingest::{GenerateConfig, LoadOptions, generate, load, quiet};
 
@@ -119,34 +120,34 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
     let open = server.resident()?;
     let total = plan.requests.unwrap_or_else(|| plan.rate.max(1) * plan.seconds);
     let begun = Instant::now() + Duration::from_millis(50);
-    let mut early = open;
+    let (answered, early) = (AtomicU64::new(0), AtomicU64::new(open));
+    let (server, plan) = (&server, &plan);
     let mut lines = Vec::new();
     std::thread::scope(|scope| -> anyhow::Result<()> {
-        let count = plan.sessions as u64;
-        let rate = plan.rate;
-        let workers: Vec<_> = sessions
+        let senders: Vec<_> = sessions
             .into_iter()
             .enumerate()
             .map(|(own, mut client)| {
+                let (answered, early) = (&answered, &early);
                 scope.spawn(move || {
                     let mut done = Vec::new();
-                    for number in (own as u64..total).step_by(count as usize) {
-                        let due =
-                            if rate == 0 { Instant::now() } else { begun + Duration::from_nanos(number * 1_000_000_000 / rate) };
+                    for number in (own as u64..total).step_by(plan.sessions) {
+                        let due = (number * 1_000_000_000)
+                            .checked_div(plan.rate)
+                            .map_or_else(Instant::now, |nanoseconds| begun + Duration::from_nanos(nanoseconds));
                         std::thread::sleep(due.saturating_duration_since(Instant::now()));
                         let status = client.call(number);
                         done.push((status, due.elapsed().as_secs_f64() * 1e3));
+                        if answered.fetch_add(1, Ordering::Relaxed) + 1 == total / 10 {
+                            early.store(server.resident().unwrap_or(0), Ordering::Relaxed);
+                        }
                     }
                     done
                 })
             })
             .collect();
-        if let Some(whole) = (total / 10).checked_div(rate) {
-            std::thread::sleep(Duration::from_secs(whole));
-            early = server.resident()?;
-        }
-        for worker in workers {
-            lines.extend(worker.join().map_err(|_| anyhow::anyhow!("a sender broke"))?);
+        for sender in senders {
+            lines.extend(sender.join().map_err(|_| anyhow::anyhow!("a sender broke"))?);
         }
         Ok(())
     })?;
@@ -157,7 +158,7 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
     }
     let mut latencies: Vec<f64> = lines.into_iter().map(|(_, latency)| latency).collect();
     latencies.sort_by(f64::total_cmp);
-    Ok(Figures { answers, latencies, seconds, resident: [open, early, server.resident()?] })
+    Ok(Figures { answers, latencies, seconds, resident: [open, early.into_inner(), server.resident()?] })
 }
 
 /// The served process; it ends with this value.

@@ -4,7 +4,7 @@ use super::answer;
 use super::settings::Limits;
 use crate::Refusal;
 use axum::body::Body;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
@@ -25,15 +25,23 @@ pub(super) enum Need {
 ///
 /// # Errors
 /// 415 for another content type, 413 beyond the size, 408 beyond the time, 400 for what is not exactly one JSON object.
-pub(super) async fn object(headers: &HeaderMap, body: Body, need: Need, limits: &Limits) -> Result<Map<String, Value>, Refusal> {
+pub(super) async fn object(
+    headers: &HeaderMap,
+    mut body: Body,
+    need: Need,
+    limits: &Limits,
+) -> Result<Map<String, Value>, Refusal> {
     let declared = length(headers)?;
     if declared.is_some_and(|length| length > limits.body_bytes as u64) {
+        if !headers.contains_key(EXPECT) {
+            discard(&mut body).await;
+        }
         return Err(too_large(limits.body_bytes));
     }
     if need == Need::Object || headers.contains_key(CONTENT_TYPE) {
         content(headers)?;
     }
-    let bytes = all(body, limits.body_bytes, limits.body_time).await?;
+    let bytes = all(&mut body, limits.body_bytes, limits.body_time).await?;
     if bytes.is_empty() && need == Need::Optional {
         return Ok(Map::new());
     }
@@ -89,7 +97,7 @@ fn is_json(text: &str) -> bool {
     })
 }
 
-async fn all(mut body: Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
+async fn all(body: &mut Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
     let read = async {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
@@ -103,7 +111,28 @@ async fn all(mut body: Body, most: usize, time: Duration) -> Result<Vec<u8>, Ref
         Ok(bytes)
     };
     let slow = |_| answer::protocol(StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time.");
-    timeout(time, read).await.map_err(slow)?
+    let read = timeout(time, read).await.map_err(slow)?;
+    if read.is_err() {
+        discard(body).await;
+    }
+    read
+}
+
+/// Takes some of a body that is refused, so that a client that is still sending it reads why: a connection that is closed with unread
+/// bytes is reset.
+async fn discard(body: &mut Body) {
+    const MOST: usize = 8 << 20;
+    const TIME: Duration = Duration::from_secs(1);
+    let taken = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, |part| part.len());
+            if bytes > MOST {
+                break;
+            }
+        }
+    };
+    let _ = timeout(TIME, taken).await;
 }
 
 fn too_large(most: usize) -> Refusal {

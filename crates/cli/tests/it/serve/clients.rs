@@ -34,6 +34,29 @@ fn a_python_program_plays_a_window_with_its_standard_library() {
 }
 
 #[test]
+fn the_three_lines_of_the_readme_run() {
+    let Some(python) = program("python3") else { return };
+    let readme = std::fs::read_to_string(repo("README.md")).unwrap();
+    let served = readme.lines().find(|line| line.starts_with("traderharness serve --http ")).unwrap();
+    let lines = readme.split("```python\nfrom http_day").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(lines.trim().lines().count(), 3, "{lines}");
+    let folder = tempfile::tempdir().unwrap();
+    let keep = folder.path().join("desk");
+    let more: Vec<&str> = served.split(" --start 2020-02-04").nth(1).unwrap().split_whitespace().collect();
+    let server = Server::start(&keep, &more);
+    let output = Command::new(python)
+        .args(["-c", &format!("from http_day{}", lines.replace("http://127.0.0.1:8750", &server.url))])
+        .current_dir(folder.path())
+        .env("PYTHONPATH", repo("examples/agents"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("000338"), "{out}");
+}
+
+#[test]
 fn the_session_by_curl_runs_as_printed() {
     let (Some(_), Some(bash)) = (program("curl"), program("bash")) else { return };
     let page = std::fs::read_to_string(repo("docs/http.md")).unwrap();

@@ -133,3 +133,27 @@ fn one_connection_serves_many_requests() {
     let statuses = [connection.answer().unwrap().status, connection.answer().unwrap().status];
     assert_eq!(statuses, [200, 404]);
 }
+
+#[test]
+fn a_request_that_came_before_the_end_is_answered() {
+    let mut served = Served::new();
+    let mut open = served.connect();
+    let whole =
+        request("POST", "/v1/sessions", DESK, &[("Idempotency-Key", &new_key()), ("Expect", "100-continue")], Some("{  }"));
+    let (head, body) = whole.split_at(whole.len() - 4);
+    open.send(head.as_bytes());
+    // Said once the route waits for the body.
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut open.stream, &mut line).unwrap();
+    assert!(line.starts_with("HTTP/1.1 100"), "{line}");
+    std::io::BufRead::read_line(&mut open.stream, &mut line).unwrap();
+    served.close();
+    let address = served.address;
+    while std::net::TcpStream::connect(address).is_ok() {
+        std::thread::yield_now();
+    }
+    open.send(body.as_bytes());
+    assert_eq!(open.answer().unwrap().status, 201);
+    assert!(open.answer().is_none());
+    assert!(served.closed());
+}

@@ -83,6 +83,11 @@ impl Served {
         Self { address, close: Some(close), thread: Some(thread) }
     }
 
+    /// Asks the door to close.
+    pub(crate) fn close(&mut self) {
+        drop(self.close.take());
+    }
+
     /// Asks the door to close and waits; true when every call had ended.
     pub(crate) fn closed(mut self) -> bool {
         drop(self.close.take());

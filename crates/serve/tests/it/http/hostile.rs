@@ -208,6 +208,9 @@ fn large_heads_and_bodies_are_refused() {
         "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {DESK}\r\nIdempotency-Key: {key}\r\nContent-Type: application/json\r\n"
     );
     check(&served, format!("{head}Content-Length: 99999999999\r\n\r\n").as_bytes(), 413, "INVALID_INPUT", "body_too_large");
+    // Sent whole all the same: the client reads why, and no reset.
+    let declared = format!("{head}Content-Length: {}\r\n\r\n{}", 4 << 20, " ".repeat(4 << 20));
+    check(&served, declared.as_bytes(), 413, "INVALID_INPUT", "body_too_large");
     // Undeclared: refused when the bound is passed.
     let chunk = format!("{:x}\r\n{}\r\n", 64 << 10, " ".repeat(64 << 10));
     let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}", chunk.repeat(17));
@@ -264,4 +267,34 @@ fn pages_of_records_are_asked_for_strictly() {
             "invalid_request",
         );
     }
+}
+
+// What is no HTTP gets a bare status, and its connection ends: nothing behind it is taken for a second request.
+#[test]
+fn what_is_no_request_ends_its_connection() {
+    let served = Served::new();
+    let post = format!(
+        "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {DESK}\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n"
+    );
+    let hidden = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for bytes in [
+        "HELLO\r\n\r\n".to_owned(),
+        "GET /health HTTP/9.9\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET /health\u{0} HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET /health HTTP/1.1\r\nHost : localhost\r\n\r\n".to_owned(),
+        format!("{post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}{hidden}"),
+        format!("{post}Content-Length: -1\r\n\r\n{hidden}"),
+        format!("{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n{hidden}"),
+        format!("{post}Transfer-Encoding: gzip\r\n\r\n{hidden}"),
+        "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}".to_owned() + &"x".repeat(300) + "\r\n\r\n",
+    ] {
+        let mut connection = served.connect();
+        connection.send(bytes.as_bytes());
+        let mut answered = String::new();
+        let _ = std::io::Read::read_to_string(&mut connection.stream, &mut answered);
+        assert!(answered.is_empty() || answered.starts_with("HTTP/1.1 400 "), "{bytes:?}: {answered}");
+        assert_eq!(answered.matches("HTTP/1.1 ").count(), usize::from(!answered.is_empty()), "{bytes:?}: {answered}");
+        assert!(!answered.contains("<html") && !answered.contains("panicked"), "{answered}");
+    }
+    assert_eq!(served.get(DESK, "/v1/sessions").json()["sessions"], json!([]), "nothing was made");
 }
