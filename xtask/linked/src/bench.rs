@@ -9,6 +9,7 @@ mod measure;
 mod recordings;
 mod rows;
 mod sandbox;
+mod serve;
 mod served;
 mod session;
 mod tools;
@@ -67,6 +68,7 @@ fn more() -> Vec<Row> {
     rows.extend(sandbox::all());
     rows.extend(served::all());
     rows.extend(recordings::all());
+    rows.extend(serve::all());
     rows
 }
 
