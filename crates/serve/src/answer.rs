@@ -53,7 +53,18 @@ pub(crate) fn answer(report: &CallReport, asked: &Asked<'_>) -> Result<Answer, R
         return Err(Refusal::new(FailureClass::IdempotencyConflict, 409, "skipped", reason, false));
     }
     // A changed spelling of the arguments is no part of the data.
-    if let Some(Value::Array(notes)) = payload.shift_remove("normalised") {
+    let notes = payload.shift_remove("normalised");
+    // What a strict client would refuse is never sent (spec/seeds.md C9).
+    let payload = match asked.definition {
+        None => payload,
+        Some(definition) => match Value::Object(payload) {
+            whole if definition.validate_output(&whole).is_err() => return Err(defect("the result does not fit its schema")),
+            Value::Object(payload) => payload,
+            _ => return Err(defect("the result is no object")),
+        },
+    };
+    let mut payload = payload;
+    if let Some(Value::Array(notes)) = notes {
         let told = notes.iter().map(|note| {
             let word = |key: &str| note.get(key).and_then(Value::as_str).unwrap_or_default();
             Value::from(format!("argument {}: {}", word("path"), word("change")))
@@ -136,7 +147,7 @@ fn refusal(report: &CallReport, map: Option<&Map<String, Value>>) -> Refusal {
     refusal
 }
 
-/// A fault of ours. What it was goes to the operator's log by `details`, in words that hold no data of the session.
+/// A fault of ours. `details.fault` says what it was, in words that hold no data of a session and no path of the machine.
 pub(crate) fn defect(what: &str) -> Refusal {
     Refusal::new(
         FailureClass::DependencyUnavailable,
