@@ -1,0 +1,144 @@
+//! The official Python SDK and the MCP Inspector, over stdio and over HTTP. They come from package indexes: part of `cargo xtask test
+//! --deep`, and skipped with a line where they cannot be had.
+
+use crate::command::repo;
+use crate::serve::Server;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Pinned, so that a client of another kind is a change that somebody makes.
+const SDK: &str = "mcp==2.3.0";
+/// The newest Inspector that runs on Node 20.
+const INSPECTOR: &str = "@modelcontextprotocol/inspector@0.17.5";
+
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_traderharness")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn is_deep() -> bool {
+    let deep = std::env::var_os("TRADERHARNESS_DEEP").is_some();
+    if !deep {
+        println!("skipped: a slow suite (cargo xtask test --deep)");
+    }
+    deep
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// A Python that has the SDK.
+fn python() -> Option<PathBuf> {
+    let venv = target().join("venvs/mcp");
+    let python = venv.join("bin/python");
+    let works = || succeeds(Command::new(&python).args(["-c", "import mcp.client.stdio, mcp.client.streamable_http"]));
+    if !works() {
+        let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+        if !made || !succeeds(Command::new(venv.join("bin/pip")).args(["install", "--quiet", SDK])) || !works() {
+            println!("skipped: {SDK} cannot be installed here");
+            return None;
+        }
+    }
+    Some(python)
+}
+
+/// The script of the Inspector's command line.
+fn inspector() -> Option<PathBuf> {
+    let folder = target().join("venvs/inspector");
+    let script = folder.join("node_modules/@modelcontextprotocol/inspector-cli/build/index.js");
+    if !script.is_file() {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("package.json"), "{\"name\": \"inspector\", \"private\": true}").unwrap();
+        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict=false", INSPECTOR];
+        if !succeeds(Command::new("npm").args(npm).current_dir(&folder)) || !script.is_file() {
+            println!("skipped: {INSPECTOR} cannot be installed here");
+            return None;
+        }
+    }
+    Some(script)
+}
+
+/// Plays the example's day and holds what it printed.
+fn plays(command: &mut Command, era: &str) {
+    let output = command.output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{era}: {out}{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    for expected in
+        ["pre_market -> open_1", "open_1 -> open_2", "open_2 -> close_1", "close_1 -> close_2", "the session has ended"]
+    {
+        assert!(lines.iter().any(|line| line.contains(expected)), "{era}: no `{expected}` in\n{out}{err}");
+    }
+    assert!(out.contains("repaired: days, stock_code"), "{era}: {out}");
+    assert!(out.contains("bought 1000"), "{era}: {out}");
+    // A strict client complains on standard error about results that do not fit.
+    for complaint in ["Traceback", "Invalid structured content", "Session termination failed"] {
+        assert!(!err.contains(complaint), "{era}: {err}");
+    }
+}
+
+#[test]
+fn the_python_sdk_plays_a_day_in_both_eras_of_the_protocol() {
+    if !is_deep() {
+        return;
+    }
+    let Some(python) = python() else { return };
+    let script = repo("examples/agents/mcp_day.py");
+    let served = [env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
+    for era in ["legacy", "auto"] {
+        plays(Command::new(&python).arg(&script).args(["--era", era]).args(served), era);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("keep"), &["--mask", "none"]);
+    for era in ["legacy", "auto"] {
+        let url = format!("{}/mcp", server.url);
+        plays(Command::new(&python).arg(&script).args(["--era", era, &url]).env("TRADERHARNESS_TOKEN", &server.token), era);
+    }
+    assert_eq!(server.end(), Some(0));
+}
+
+fn inspects(script: &Path, target: &[&str], more: &[&str]) -> Value {
+    // It looks for its own package file above the folder it is started in.
+    let folder = script.ancestors().find(|folder| folder.ends_with("node_modules")).unwrap();
+    let output = Command::new("node").current_dir(folder).arg(script).args(target).args(more).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{more:?}: {out}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{more:?}: {out}"))
+}
+
+#[test]
+fn the_inspector_lists_calls_and_reads_over_both_transports() {
+    if !is_deep() {
+        return;
+    }
+    let Some(script) = inspector() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("keep"), &["--mask", "none"]);
+    let (url, token) = (format!("{}/mcp", server.url), format!("Authorization: Bearer {}", server.token));
+    let stdio = vec![env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
+    let http = vec![url.as_str(), "--transport", "http", "--header", &token, "traderharness-session: key:inspector"];
+    for target in [&stdio, &http] {
+        let tools = inspects(&script, target, &["--method", "tools/list"]);
+        assert!(tools["tools"].as_array().unwrap().len() > 20);
+        // The Inspector holds every structured result against the published schema, that of a failure too.
+        let bars =
+            inspects(&script, target, &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=000338"]);
+        assert_eq!(bars["structuredContent"]["status"], "complete", "{bars}");
+        let failed =
+            inspects(&script, target, &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=x"]);
+        assert_eq!(failed["isError"], true);
+        let brief = inspects(&script, target, &["--method", "resources/read", "--uri", "traderharness://brief"]);
+        assert!(brief["contents"][0]["text"].as_str().unwrap().contains("pre_market"));
+        let prompt = inspects(&script, target, &["--method", "prompts/get", "--prompt-name", "morning"]);
+        assert_eq!(prompt["messages"][0]["role"], "user");
+        let templates = inspects(&script, target, &["--method", "resources/templates/list"]);
+        assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
+    }
+    // Over HTTP every command is a connection of its own, and the label leads it to the same session.
+    let session = || inspects(&script, &http, &["--method", "resources/read", "--uri", "traderharness://session"]);
+    let first = session()["contents"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(session()["contents"][0]["text"], first);
+    assert_eq!(server.end(), Some(0));
+}

@@ -1,0 +1,105 @@
+//! The process: its streams, its folder, its end.
+
+use super::Client;
+use crate::command::{run, text};
+use serde_json::{Value, json};
+
+fn buy() -> Value {
+    json!({"stock_code": "000338", "action": "buy", "quantity": 1000, "reasoning": "A test of the door."})
+}
+
+#[test]
+fn a_day_over_stdio_is_recorded_and_reported_like_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("day");
+    let mut client = Client::start(&["--mask", "none", "--record", text(&kept)]);
+    client.complete();
+    let bought = client.call("place_order", buy());
+    assert_eq!(bought["isError"], false, "{bought}");
+    client.finish(3);
+    let session = client.session.clone();
+    let (code, said) = client.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains(&format!("session {session}: day 1 of 1, pre_market")) && said.contains("traderharness report"),
+        "{said}"
+    );
+    let report = run(&["report", text(&kept), "--json"]);
+    assert_eq!(report.code, 0, "{}{}", report.out, report.err);
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    let run = &report["runs"][0];
+    assert_eq!((&run["cassette"]["state"], &run["result"]["status"]), (&json!("whole"), &json!("completed")));
+    assert_eq!((&run["result"]["agent"], &run["result"]["requests"]), (&json!("mcp client"), &json!(0)));
+    assert_eq!(run["result"]["trades"][0]["stock_code"], "000338");
+    assert_eq!(run["result"]["days"].as_array().unwrap().len(), 1);
+    // What can be handed on names no session key, and the mask key stays private.
+    let audit = crate::command::run(&["audit", text(&kept), "--allow-dates", "--allow-entities"]);
+    assert_eq!(audit.code, 0, "{}", audit.out);
+}
+
+#[test]
+fn a_killed_client_goes_on_where_its_last_answer_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("day");
+    let options = ["--mask", "none", "--record", text(&kept), "--resume"];
+    let mut client = Client::start(&options);
+    client.complete();
+    let bought = client.call("place_order", buy());
+    let first = client.session.clone();
+    client.child.kill().unwrap();
+    client.child.wait().unwrap();
+    drop(client);
+    let mut client = Client::start(&options);
+    assert_eq!(client.session, first);
+    assert_eq!(client.call("read_brief", json!({}))["structuredContent"]["decision_point"], "open_1");
+    let position = client.call("get_position", json!({"stock_code": "000338"}));
+    assert_eq!(position["structuredContent"]["data"]["quantity"], 1000, "{position} after {bought}");
+    client.finish(3);
+    assert_eq!(client.end().0, Some(0));
+    let report = run(&["report", text(&kept), "--json"]);
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(report["runs"][0]["result"]["trades"].as_array().unwrap().len(), 1, "the order stands once");
+    // The window is over: the next one is a session of its own, and a recorded folder takes no second one.
+    let again = run(&["mcp", "--start", "2020-02-04", "--record", text(&kept)]);
+    assert_eq!(again.code, 2, "{}", again.err);
+}
+
+#[test]
+fn two_processes_do_not_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = text(folder.path());
+    let client = Client::start(&["--keep", kept]);
+    let second = run(&["mcp", "--start", "2020-02-04", "--keep", kept]);
+    assert_eq!(second.code, 3, "{}", second.err);
+    assert!(second.err.contains("another process"), "{}", second.err);
+    assert!(second.out.is_empty());
+    drop(client);
+}
+
+#[test]
+fn what_is_wrong_with_the_command_is_said_before_a_client_is_served() {
+    let check = |args: &[&str], code: i32, words: &str| {
+        let ran = run(&[&["mcp"], args].concat());
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{args:?} wrote to standard output");
+    };
+    check(&[], 2, "--start");
+    check(&["--start", "2020-13-01"], 2, "date");
+    check(&["--start", "2020-02-04", "--resume"], 2, "--keep DIR or --record DIR");
+    check(&["--start", "2030-02-04"], 2, "future");
+    check(&["--start", "2020-02-04", "--data", "/no/such/folder"], 3, "no/such/folder");
+}
+
+#[test]
+fn nothing_but_messages_stands_on_standard_output_whatever_comes_in() {
+    let mut client = Client::start(&[]);
+    for line in ["hello", "[1,2]", "{\"jsonrpc\":\"2.0\"}", "{\"jsonrpc\":\"2.0\",\"id\":\"x\"}", "\u{0}"] {
+        client.write(line);
+        assert!(client.message()["error"]["code"].is_i64(), "{line}");
+    }
+    client.write(&"x".repeat(5 << 20));
+    assert_eq!(client.message()["error"]["code"], -32600);
+    assert_eq!(client.call("get_portfolio", json!({}))["isError"], false);
+    assert_eq!(client.end().0, Some(0));
+}

@@ -1,0 +1,67 @@
+"""Plays a trading day through the official MCP SDK for Python (pip install mcp), over stdio or HTTP.
+
+    python3 mcp_day.py traderharness mcp --start 2020-02-04 --mask none
+    TRADERHARNESS_TOKEN=... python3 mcp_day.py http://127.0.0.1:8750/mcp
+
+A model takes the place of `decide`: it gets the brief and the tools, and its calls go where those of this file go.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+import httpx2
+
+
+def connect(target):
+    if target[0].startswith(("http://", "https://")):
+        headers = {"Authorization": "Bearer " + os.environ["TRADERHARNESS_TOKEN"]}
+        return streamable_http_client(target[0], http_client=httpx2.AsyncClient(headers=headers, timeout=60))
+    return stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
+
+
+async def decide(client, point):
+    """Repairs a faulty call as a model would: by what the failure says."""
+    if point == "pre_market":
+        failed = await client.call_tool("get_kline", {"stock_code": "338"})
+        record = json.loads(failed.content[0].text)
+        example = record["correction"]["valid_arguments_example"]
+        print("repaired:", ", ".join(sorted(example)))
+        bars = await client.call_tool("get_kline", {"stock_code": "000338", "days": 5})
+        print("bars:", bars.structured_content["status"])
+    if point == "open_1":
+        order = {"stock_code": "000338", "action": "buy", "quantity": 1000, "reasoning": "An example."}
+        bought = await client.call_tool("place_order", order)
+        print("bought 1000" if not bought.is_error else bought.content[0].text)
+
+
+async def play(target, era):
+    async with Client(connect(target), mode=era) as client:
+        while True:
+            # The list changes with the clock; a client checks results against the schemas that it was listed.
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            brief = (await client.call_tool("read_brief", {})).structured_content
+            if brief["finished"]:
+                print("the session has ended")
+                return
+            await decide(client, brief["decision_point"])
+            if "finish_day" in tools:
+                ended = await client.call_tool("finish_day", {"summary": "An example."})
+            else:
+                ended = await client.call_tool("complete_phase", {"decision": "monitor", "summary": "An example."})
+            if ended.is_error:
+                raise SystemExit(ended.content[0].text)
+            after = (await client.call_tool("read_brief", {})).structured_content
+            print(brief["decision_point"], "->", "the end" if after["finished"] else after["decision_point"])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--era", default="auto", choices=["auto", "legacy"], help="protocol with or without a handshake")
+    parser.add_argument("target", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    asyncio.run(play(options.target, options.era))
