@@ -148,7 +148,10 @@ pub(crate) fn told(foreign: &Foreign, path: &Path, json: bool) -> Outcome {
     print(&if json { pretty(&foreign.machine()) } else { foreign.text() });
     Err(Fault::text(
         Class::Input,
-        format!("`{}` was made by the Python implementation and cannot be replayed from what it holds; nothing was compared", path.display()),
+        format!(
+            "`{}` was made by the Python implementation and cannot be replayed from what it holds; nothing was compared",
+            path.display()
+        ),
     )
-    .hint("docs/recordings.md says what can be done with it; `traderharness bundle --check` reads it, `traderharness migrate` rewrites it"))
+    .hint("with --card, --start and --end, --mask-seed and --pack a run is set up and held against it: docs/recordings.md"))
 }
