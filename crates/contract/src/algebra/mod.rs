@@ -30,4 +30,4 @@ pub use id::{IdFault, InvocationId, JobId, ProposalId};
 pub use label::{LabelFault, MomentLabel};
 pub use record::{AcceptedJob, AcceptedState, ErrorRecord};
 pub use result::{Answer, Coverage, EvidenceRef, ResultStatus, RevisionHistory, SchemaVersion, ToolResult};
-pub use schema::{CHANNELS, ResultSchema, data_schema, envelope_schema};
+pub use schema::{CHANNELS, ResultSchema, data_schema, envelope_schema, fits};

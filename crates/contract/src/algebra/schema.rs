@@ -39,6 +39,11 @@ fn without_channels(map: &mut Map<String, Value>) {
     }
 }
 
+/// Whether a value is what a schema says. It compiles the schema each time: for what is asked rarely.
+pub fn fits(schema: &Value, value: &Value) -> bool {
+    jsonschema::draft202012::new(schema).is_ok_and(|validator| validator.is_valid(value))
+}
+
 /// The schema of the whole envelope around `data`. What MCP publishes as `outputSchema` and checks `structuredContent` with. An answer
 /// that is no result (an accepted job, an error) is not described by it.
 pub fn envelope_schema(data_schema: &Value) -> Value {

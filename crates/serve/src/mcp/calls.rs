@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use traderharness_contract::{Effect, FailureClass};
+use traderharness_contract::{Effect, FailureClass, algebra};
 
 /// `_meta` key of the idempotency key of a call.
 const KEY: &str = "traderharness/idempotency-key";
@@ -174,8 +174,7 @@ fn within_limit(door: &Door, tool: &str, body: Value, text: &str) -> Value {
         return body;
     }
     let schema = door.house().capability(tool).map(|capability| &capability.envelope_schema);
-    let fits = schema.and_then(|schema| jsonschema::validator_for(schema).ok()).is_some_and(|checks| checks.is_valid(&short));
-    if fits { short } else { body }
+    if schema.is_some_and(|schema| algebra::fits(schema, &short)) { short } else { body }
 }
 
 /// Calls the house, and waits for the end of what became a job.
