@@ -140,10 +140,11 @@ impl House {
         let offers = || play.session().offered().map(|t| t.bound.spec().name).eq(before.offered_tools.iter().map(String::as_str));
         let state = (moved || !offers()).then(|| state_of(play, &hosted.id, hosted.agent_revision.as_deref(), stage));
         let shown = state.as_ref().map(|state| serde_json::to_value(state).unwrap_or_default());
-        // A part of the environment that was down may be back when the same key comes again.
+        // A part of the environment that was down may be back when the same key comes again; what was done stays done under it.
+        let did = done.report.as_ref().is_some_and(|report| report.envelope.is_success()) || ticket.effect == Effect::Financial;
         let stays = match &answered {
             Ok(_) => true,
-            Err(refusal) => refusal.class != FailureClass::DependencyUnavailable || ticket.effect == Effect::Financial,
+            Err(refusal) => refusal.class != FailureClass::DependencyUnavailable || (did && !ticket.effect.is_read()),
         };
         let class = answered.as_ref().map_or_else(|refusal| refusal.class.as_str(), |_| "OK");
         let (op, first) = (play.ops, play.records);
