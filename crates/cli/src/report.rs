@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use traderharness_harness::run::{DayRecord, Observer, RunSummary};
 use traderharness_harness::{CallReport, Session};
 use traderharness_replay::Response;
+use traderharness_replay::redact::{Redactor, Sink};
 
 /// Why stdout lost a block, other than a reader who had enough.
 static LOST: OnceLock<std::io::Error> = OnceLock::new();
@@ -126,10 +127,13 @@ impl Observer for Printer {
     }
 }
 
-/// One line for one call: what was asked and what came of it.
+/// One line for one call: what was asked and what came of it. A trace: it passes the redaction before anything of it is cut
+/// (spec/seeds.md B14.5).
 fn call_line(report: &CallReport) -> String {
-    let asked = arguments(&report.received);
-    let came = if report.envelope.is_success() { outcome(&report.tool, &report.envelope.0) } else { failure(&report.envelope.0) };
+    let redactor = Redactor::new();
+    let asked = arguments(&redactor.value(&report.received, Sink::Arguments));
+    let result = redactor.value(&report.envelope.0, Sink::Result);
+    let came = if report.envelope.is_success() { outcome(&report.tool, &result) } else { failure(&result) };
     format!("{}({asked}) -> {came}", report.tool)
 }
 
@@ -272,4 +276,33 @@ pub(crate) fn summary_text(summary: &RunSummary, data_notes: &str) -> String {
     }
     text.push_str(data_notes);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use traderharness_contract::Envelope;
+
+    // spec/seeds.md B14.5: redacted first, cut then
+    #[test]
+    fn a_trace_shows_no_credential() {
+        let key = format!("sk-{}", "a1".repeat(30));
+        let report = CallReport {
+            call: 1,
+            tool: "record_memory".to_owned(),
+            received: json!({"title": format!("key {key}"), "note": {"api_key": "hunter2", "n": 3}}),
+            envelope: Envelope(json!({"success": false, "error_code": "invalid_tool_arguments", "error": format!("bad {key}")})),
+            text: String::new(),
+            truncated: false,
+            code: None,
+            effect: None,
+            notes: vec![],
+            usage: None,
+            host_note: None,
+        };
+        let line = call_line(&report);
+        assert!(line.contains("title=key [redacted]") && line.contains("\"n\":3"), "{line}");
+        assert!(!line.contains("a1a1") && !line.contains("hunter2"), "{line}");
+    }
 }
