@@ -251,7 +251,8 @@ fn compare_messages(expected: &[Message], actual: &[Message], found: &mut Found)
     }
 }
 
-fn member(path: &str, key: &str) -> String {
+/// The path of a member of an object; a key that is no plain word stands in quotes.
+pub(crate) fn member(path: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$' || c == '-');
     match (plain, path.is_empty()) {
         (true, true) => key.to_owned(),

@@ -2,6 +2,7 @@
 //! texts are compared line by line, JSON in its indented form, prose word by word. Bounded, and the same for the same requests.
 
 use crate::canonical;
+use crate::diff::member;
 use crate::request::{Message, Request, tool_name};
 use serde::Serialize;
 use serde_json::Value;
@@ -145,7 +146,7 @@ fn first_inside(path: String, before: &Value, after: &Value) -> Option<Differs> 
         (Value::Object(old), Value::Object(new)) => {
             let mut keys: Vec<&String> = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))).collect();
             keys.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-            keys.into_iter().find_map(|key| inside(format!("{path}.{key}"), old.get(key), new.get(key)))
+            keys.into_iter().find_map(|key| inside(member(&path, key), old.get(key), new.get(key)))
         }
         (Value::Array(old), Value::Array(new)) => {
             let length = old.len().max(new.len());
@@ -187,7 +188,25 @@ fn lines(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
     let (old, new) =
         if old == new && before.is_some() && after.is_some() { (spelled(before), spelled(after)) } else { (old, new) };
     let prose = [&old, &new].iter().any(|text| text.lines().any(|line| line.chars().count() > PROSE));
-    if prose && before.is_some() && after.is_some() { by_word(&old, &new) } else { by_line(&old, &new) }
+    let out = if prose && before.is_some() && after.is_some() { by_word(&old, &new) } else { by_line(&old, &new) };
+    // Line ends, and a text without a character, have no line of their own.
+    if out.is_empty() { by_character(before, after) } else { out }
+}
+
+/// Both sides in quotes from shortly before the first character that differs.
+fn by_character(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
+    let spelled = |value: Option<&Value>| value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let (old, new) = (spelled(before), spelled(after));
+    let pair = old.as_deref().unwrap_or_default().chars().zip(new.as_deref().unwrap_or_default().chars());
+    let from = pair.take_while(|(a, b)| a == b).count().saturating_sub(20);
+    let side = |sign: &str, text: &str| {
+        let rest: String = text.chars().skip(from).take(WIDTH).collect();
+        format!("{sign} {}", Value::from(rest))
+    };
+    let mut out = vec![format!("@@ character {from} @@")];
+    out.extend(old.map(|old| side("-", &old)));
+    out.extend(new.map(|new| side("+", &new)));
+    out
 }
 
 /// What two lists have in common at their beginning, and at their end.

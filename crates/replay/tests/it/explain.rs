@@ -52,6 +52,8 @@ fn each_kind_of_difference_is_shown_with_its_place() {
     out.push(("a tool less", shown(|r| drop(r.tools.remove(0)))));
     out.push(("other order of tools", shown(|r| r.tools.swap(0, 1))));
     out.push(("sampling", shown(|r| drop(r.sampling.insert("temperature".into(), json!(0.7))))));
+    out.push(("a line end", pair(base("one\ntwo".into()), base("one\ntwo\r\n".into()))));
+    out.push(("an odd key", shown(|r| r.tools[0]["function"]["a b"] = json!(""))));
     out.push(("a message more", shown(|r| r.messages.push(Message::user("One more.")))));
     out.push(("a message less", shown(|r| drop(r.messages.pop()))));
     let text: Vec<String> = out.iter().map(|(name, text)| format!("## {name}\n{text}\n")).collect();
