@@ -2,6 +2,7 @@
 //! sends under the loose ones reaches no handler that cannot take it.
 
 mod calls;
+mod cards;
 mod frozen;
 mod replayed;
 mod world;
