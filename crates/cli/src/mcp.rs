@@ -56,8 +56,8 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
     let caller = caller(&house, options)?;
     let state = session(&house, &caller, options.resume)?;
     tell(&format!(
-        "session {}: day {} of {}, {}; connect one MCP client to standard input and output",
-        state.session_id, state.day_index, state.days, state.point
+        "session {}: day {}, {}; connect one MCP client to standard input and output",
+        state.session_id, state.day_index, state.point
     ));
     let record = folder.map(|folder| Kept::open(folder, &house, &caller, &state.session_id)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("door").enable_all().build();

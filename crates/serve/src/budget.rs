@@ -96,7 +96,7 @@ impl Account {
                 .after(1));
         }
         // From here on the guard gives back the place.
-        let reservation = Reservation { account: Arc::clone(self), units: AtomicU64::new(0) };
+        let reservation = Reservation { account: Arc::clone(self), units: AtomicU64::new(0), spent: AtomicU64::new(0) };
         if let Some((budget, purse)) = &self.budget {
             let units = cost(budget.costs, effect);
             let mut purse = lock(purse);
@@ -134,6 +134,8 @@ pub(crate) struct Reservation {
     account: Arc<Account>,
     /// 0 once it is settled.
     units: AtomicU64,
+    /// What was settled.
+    spent: AtomicU64,
 }
 
 impl Reservation {
@@ -142,17 +144,20 @@ impl Reservation {
         if succeeded { self.units.load(Ordering::Acquire) } else { 0 }
     }
 
-    /// What will be left of the budget once `actual` is settled, other reservations not counted as spent; `None` without a budget.
-    pub(crate) fn left_after(&self, actual: u64) -> Option<u64> {
+    /// Settles the actual cost; the rest goes back. Gives what is left of the budget, other reservations not counted as spent; `None`
+    /// without a budget. Called inside the transaction that keeps what is left, so that a later one never forgets an earlier cost.
+    pub(crate) fn settle(&self, actual: u64) -> Option<u64> {
+        let units = self.units.swap(0, Ordering::AcqRel);
+        self.spent.store(actual.min(units), Ordering::Release);
+        self.give_back(units, units.saturating_sub(actual));
         let (_, purse) = self.account.budget.as_ref()?;
         let purse = lock(purse);
-        Some(purse.available.saturating_add(purse.reserved).saturating_sub(actual))
+        Some(purse.available.saturating_add(purse.reserved))
     }
 
-    /// Settles the actual cost; the rest goes back.
-    pub(crate) fn settle(&self, actual: u64) {
-        let units = self.units.swap(0, Ordering::AcqRel);
-        self.give_back(units, units.saturating_sub(actual));
+    /// Gives back what was settled: the transaction was not kept.
+    pub(crate) fn undo(&self) {
+        self.give_back(0, self.spent.swap(0, Ordering::AcqRel));
     }
 
     fn give_back(&self, reserved: u64, units: u64) {
@@ -211,8 +216,7 @@ mod tests {
     fn what_is_not_settled_goes_back() {
         let account = account(10, 0, 8);
         let reserved = account.reserve(Effect::Read).unwrap();
-        assert_eq!((reserved.left_after(6), account.available()), (Some(4), Some(4)));
-        reserved.settle(6);
+        assert_eq!((reserved.settle(6), account.available()), (Some(4), Some(4)));
         drop(reserved);
         assert_eq!(account.available(), Some(4));
         account.reserve(Effect::Mutation).unwrap().settle(0);
@@ -223,6 +227,21 @@ mod tests {
         }));
         assert!(panicked.is_err());
         assert_eq!(account.running.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
+    fn what_is_left_counts_every_cost_before_it_and_no_cost_that_was_not_kept() {
+        let account = account(20, 0, 8);
+        let (a, b, c) =
+            (account.reserve(Effect::Read).unwrap(), account.reserve(Effect::Read).unwrap(), account.reserve(Effect::Read));
+        let c = c.unwrap();
+        assert_eq!(a.settle(6), Some(14), "the others are reserved, not spent");
+        assert_eq!(b.settle(6), Some(8));
+        b.undo();
+        b.undo();
+        assert_eq!(c.settle(0), Some(14));
+        drop((a, b, c));
+        assert_eq!(account.available(), Some(14));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Invocation {
     pub job: bool,
 }
 
-/// A session, as its caller sees it.
+/// A session, as its caller sees it. How many days it has is not said: an agent that knows the last one plays for it (spec/versions.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
     /// `ses_` and random letters.
@@ -45,7 +45,7 @@ pub struct SessionState {
     pub state: String,
     /// True unless the state is `open`.
     pub finished: bool,
-    /// Phase of the decision point: `pre_market`, `open` or `close`.
+    /// Phase of the decision point: `pre_market`, `open_window` or `close_window`.
     pub phase: String,
     /// Decision point: `pre_market`, `open_1`, `open_2`, `close_1`, `close_2`.
     pub point: String,
@@ -55,8 +55,6 @@ pub struct SessionState {
     pub day: String,
     /// Day of the session, from 1.
     pub day_index: u32,
-    /// Trading days the session has.
-    pub days: u32,
     /// Plain names of the tools that can be called now.
     pub offered_tools: Vec<String>,
     /// Cash, total assets and positions at the last visible prices; masked.

@@ -168,7 +168,7 @@ impl House {
                     }
                 }
             }
-            if let Some(left) = ticket.reservation.left_after(units) {
+            if let Some(left) = ticket.reservation.settle(units) {
                 answers::budget(t, &ticket.caller.id, left)?;
             }
             answers::audit(t, &audit_row(&ticket.caller, &ticket.capability, Some(&hosted.id), &ticket.kept, class, units))
@@ -176,6 +176,7 @@ impl House {
         if let Err(fault) = kept {
             // What was not kept did not happen: the session is made again from what was.
             *guard = None;
+            ticket.reservation.undo();
             return Err(Box::new(fault.into()));
         }
         play.ops += 1;
@@ -187,7 +188,6 @@ impl House {
             *guard = None;
             self.hosted().remove(&hosted.id);
         }
-        ticket.reservation.settle(units);
         self.counts.called(ticket.effect, units);
         let result = answered.map(|answer| Reply {
             kind: ReplyKind::Complete,

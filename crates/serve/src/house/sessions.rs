@@ -432,7 +432,6 @@ pub(super) fn state_of(play: &Play, id: &str, agent_revision: Option<&str>, stag
         time: clock.point.now_minute().to_string(),
         day: session.mask().day(clock.day, clock.day),
         day_index: u32::try_from(play.day_number()).unwrap_or(u32::MAX),
-        days: u32::try_from(world.days.len()).unwrap_or(u32::MAX),
         offered_tools: if open { session.offered().map(|t| t.bound.spec().name.to_owned()).collect() } else { Vec::new() },
         account: session.account_summary(),
         synthetic: world.store.meta().synthetic,

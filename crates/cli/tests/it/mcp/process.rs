@@ -21,7 +21,7 @@ fn a_day_over_stdio_is_recorded_and_reported_like_a_run() {
     let (code, said) = client.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains(&format!("session {session}: day 1 of 1, pre_market")) && said.contains("traderharness report"),
+        said.contains(&format!("session {session}: day 1, pre_market")) && said.contains("traderharness report"),
         "{said}"
     );
     let report = run(&["report", text(&kept), "--json"]);
