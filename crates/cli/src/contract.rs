@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use traderharness_contract::version::{Behaviour, Behaviours, Pack, Version};
 use traderharness_harness::Contract;
-use traderharness_market::MaskStyle;
+use traderharness_market::{Day, MaskStyle};
 use traderharness_replay::Meta;
 
 /// How codes are hidden.
@@ -19,22 +19,43 @@ pub(crate) enum Style {
     Opaque,
     /// Real codes of the same board, exchanged among each other.
     Permutation,
+    /// The aliases of the Python implementation, from --mask-seed; to hold runs against its recordings.
+    ReferenceOpaque,
+    /// The exchanged codes of the Python implementation, from --mask-seed.
+    ReferencePermutation,
 }
 
+/// Calendar days before a run from which on the Python implementation loads daily rows: its alias maps are over the codes with a row in
+/// the loaded days (spec/peer.md 0.4; its engine module).
+const LOADED_BEFORE: i32 = 180;
+
+/// What a person is told of a run behind a map of the Python implementation.
+const GUESSABLE: &str = "note: codes are hidden by a map of the Python implementation. Whoever knows the codes finds it by trying seeds; \
+                         a run that has to hide its market takes --mask-style opaque or permutation";
+
 impl Style {
-    /// As the market has it.
-    pub(crate) const fn of_market(self) -> MaskStyle {
+    /// As the market has it. Seed and window matter to the maps of the Python implementation alone; without a window those are over all
+    /// codes of the dataset.
+    pub(crate) fn of_market(self, seed: i64, window: Option<(Day, Day)>) -> MaskStyle {
+        let loaded = window.map(|(start, end)| (start.plus(-LOADED_BEFORE), end));
         match self {
             Self::Opaque => MaskStyle::Opaque,
             Self::Permutation => MaskStyle::Permutation,
+            Self::ReferenceOpaque => MaskStyle::Reference { opaque: true, seed, loaded },
+            Self::ReferencePermutation => MaskStyle::Reference { opaque: false, seed, loaded },
         }
     }
 
-    /// As recordings name it.
+    /// Whether it is a map of the Python implementation, which follows from a seed.
+    pub(crate) const fn is_reference(self) -> bool {
+        matches!(self, Self::ReferenceOpaque | Self::ReferencePermutation)
+    }
+
+    /// What codes look like, as recordings name it: readers of a recording ask whether a code in it may be a real one.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Opaque => "opaque",
-            Self::Permutation => "permutation",
+            Self::Opaque | Self::ReferenceOpaque => "opaque",
+            Self::Permutation | Self::ReferencePermutation => "permutation",
         }
     }
 
@@ -56,6 +77,9 @@ pub(crate) struct ContractOptions {
     /// How codes are hidden [default: opaque; permutation under v1 to v4].
     #[arg(long, value_enum)]
     mask_style: Option<Style>,
+    /// Seed of the styles reference-opaque and reference-permutation; it is in the recording.
+    #[arg(long, value_name = "N", requires = "mask_style", allow_negative_numbers = true)]
+    mask_seed: Option<i64>,
 }
 
 /// A contract and where it comes from.
@@ -67,6 +91,15 @@ pub(crate) struct Chosen {
     pub(crate) pack: Option<String>,
     /// How codes are hidden.
     pub(crate) style: Style,
+    /// Seed of a map of the Python implementation; with those styles and with no other.
+    pub(crate) seed: Option<i64>,
+}
+
+impl Chosen {
+    /// What a person should know before the run begins.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        self.style.is_reference().then_some(GUESSABLE)
+    }
 }
 
 impl ContractOptions {
@@ -81,7 +114,16 @@ impl ContractOptions {
             None => (Contract::of(self.contract.unwrap_or_default()), None),
         };
         let usual = if contract.has(Behaviour::PermutationByDefault) { Style::Permutation } else { Style::Opaque };
-        Ok(Chosen { contract, pack, style: self.mask_style.unwrap_or(usual) })
+        let style = self.mask_style.unwrap_or(usual);
+        match (style.is_reference(), self.mask_seed) {
+            (true, None) => {
+                let missing = "the maps of the Python implementation follow from a seed, and none is given";
+                Err(Fault::text(Class::Input, missing).hint("pass --mask-seed N, the entity_mask_seed of its run"))
+            }
+            (false, Some(_)) => Err(Fault::text(Class::Input, "--mask-seed is for reference-opaque and reference-permutation")
+                .hint("other masks follow from a key: --mask-key FILE")),
+            (_, seed) => Ok(Chosen { contract, pack, style, seed }),
+        }
     }
 }
 

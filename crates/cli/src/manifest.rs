@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use traderharness_contract::parse::CallStyle;
 use traderharness_harness::run::Prices;
 use traderharness_harness::{Card, Contract};
-use traderharness_market::{Day, MaskConfig, MaskStyle};
+use traderharness_market::{Day, MaskConfig};
 
 /// Public facts of a run, in the cassette's meta line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ pub(crate) struct Manifest {
     /// How codes are hidden; left out for opaque aliases.
     #[serde(default, skip_serializing_if = "Style::is_opaque")]
     pub(crate) mask_style: Style,
-    /// Alias maps of the Python implementation in the place of ours, while a recording of it is replayed.
-    #[serde(skip)]
-    pub(crate) foreign_mask: Option<MaskStyle>,
+    /// Seed of a map of the Python implementation; left out for masks that follow from a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mask_seed: Option<i64>,
     /// Contract of the run. A recording has its name and flags in the first line, beside this manifest.
     #[serde(skip)]
     pub(crate) contract: Contract,
@@ -126,7 +126,7 @@ impl Manifest {
             mask_dates: false,
             mask_entities: false,
             mask_style: Style::default(),
-            foreign_mask: None,
+            mask_seed: None,
             contract: Contract::default(),
             pack: None,
             entity_mask_seed: String::new(),
@@ -144,15 +144,16 @@ impl Manifest {
         self.contract = chosen.contract;
         self.pack = chosen.pack;
         self.mask_style = if self.mask_entities { chosen.style } else { Style::default() };
+        self.mask_seed = chosen.seed.filter(|_| self.mask_entities);
         self
     }
 
-    /// The mask of the run.
-    pub(crate) fn mask(&self, key: Vec<u8>) -> MaskConfig {
+    /// The mask of the run, which is over `days` (a map of the Python implementation is over the codes that trade around them).
+    pub(crate) fn mask(&self, key: Vec<u8>, days: Option<(Day, Day)>) -> MaskConfig {
         MaskConfig {
             dates: self.mask_dates,
             entities: self.mask_entities,
-            style: self.foreign_mask.unwrap_or_else(|| self.mask_style.of_market()),
+            style: self.mask_style.of_market(self.mask_seed.unwrap_or_default(), days),
             key,
         }
     }

@@ -167,7 +167,7 @@ fn ask(
     let store = Arc::clone(&market.store);
     let asked_window = Window { start: options.start.clone(), end: options.end.clone() };
     let manifest = Manifest { mask_dates: true, mask_entities: true, ..Manifest::of(card.clone(), agent) };
-    let mask = Arc::new(Mask::new(&store, manifest.mask(key.to_vec())));
+    let mask = Arc::new(Mask::new(&store, manifest.mask(key.to_vec(), None)));
     // Whatever the agent's card allows, the questions show what reading tools say.
     let reader = Card { allowed_tools: Vec::new(), ..Card::builtin() };
     let toolbox = Arc::new(Toolbox::new(&reader, true).map_err(|e| Fault::new(Class::Environment, e))?);

@@ -60,6 +60,9 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         (None, None) => new_key()?,
     };
     let (mask_dates, mask_entities) = Manifest::hides(options.mask);
+    if let Some(note) = chosen.note().filter(|_| mask_entities) {
+        tell(note);
+    }
     let asked = Window { start: options.start.clone(), end: options.end.clone() };
     let offer = match &options.tools {
         None => Offer::default(),

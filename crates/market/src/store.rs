@@ -353,6 +353,13 @@ impl Store {
         daily.into_iter().chain(minute).min()
     }
 
+    /// Whether security `i` of the universe has a daily row from `first` to `last`, both included.
+    pub(crate) fn has_daily(&self, i: usize, first: Day, last: Day) -> bool {
+        let (parts, offset) = (&self.parts, |i: usize| self.parts.daily_offsets[i] as usize);
+        let days = &parts.daily.day[offset(i)..offset(i + 1)];
+        days.get(days.partition_point(|day| *day < first)).is_some_and(|day| *day <= last)
+    }
+
     /// Security of a code of the universe.
     pub fn find(&self, code: Code) -> Option<SecId> {
         self.parts.codes.binary_search(&code).ok().map(|i| SecId(i as u32))

@@ -77,8 +77,9 @@ fn key_of(set_up: &SetUpOptions, private: Option<&Private>, manifest: &Manifest,
         ([], None) => Ok(Vec::new()),
         ([one], _) => Ok(one.clone()),
         (several, _) => {
-            let fits =
-                |key: &&Vec<u8>| Mask::new(&market.store, manifest.mask((*key).clone())).key_id() == manifest.entity_mask_seed;
+            let fits = |key: &&Vec<u8>| {
+                Mask::new(&market.store, manifest.mask((*key).clone(), None)).key_id() == manifest.entity_mask_seed
+            };
             let fault = || Fault::text(Class::Input, "none of the mask keys is that of the run");
             several.iter().find(fits).cloned().ok_or_else(fault)
         }

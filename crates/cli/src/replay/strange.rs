@@ -5,8 +5,9 @@ use super::options::ReplayOptions;
 use super::watch::{Watch, Wrong};
 use super::{Setup, identical, play_watched};
 use crate::code::{Files, LatePool};
+use crate::contract::Style;
 use crate::fault::{Class, Fault, Outcome, read_text};
-use crate::manifest::{Manifest, Window};
+use crate::manifest::{Manifest, Window, window as days_of};
 use crate::report::print;
 use crate::run::{Market, machine, pretty, read_card};
 use crate::source;
@@ -18,7 +19,7 @@ use traderharness_contract::version::{Pack, Version};
 use traderharness_harness::Contract;
 use traderharness_harness::run::Silent;
 use traderharness_harness::session::NoJournal;
-use traderharness_market::{Mask, MaskStyle};
+use traderharness_market::Mask;
 use traderharness_replay::reference::ForeignBundle;
 use traderharness_replay::{Cassette, Replay};
 
@@ -58,9 +59,11 @@ pub(crate) fn play(cassette: Cassette, known: &Known<'_>, card: &Path, options: 
     )
     .map_err(wrong)?;
     manifest.contract = contract;
-    manifest.foreign_mask = Some(MaskStyle::Reference { opaque: known.style != Some("permutation"), seed });
+    manifest.mask_style = if known.style == Some("permutation") { Style::ReferencePermutation } else { Style::ReferenceOpaque };
+    manifest.mask_seed = Some(seed);
     let key = vec![0; 32];
-    let mask = Mask::new(&market.store, manifest.mask(key.clone()));
+    let days = days_of(&window.start, &window.end)?;
+    let mask = Mask::new(&market.store, manifest.mask(key.clone(), Some(days)));
     manifest.entity_mask_seed = mask.key_id();
     manifest.window_id = mask.evidence_digest(&["window", &window.start, &window.end]);
     let pool = LatePool::new(&options.set_up.interpreter);

@@ -1,7 +1,7 @@
 //! Dataset, mask, card and tools of a run, and the one place where the command plays days.
 
 use crate::fault::{Class, Fault};
-use crate::manifest::{Manifest, Window};
+use crate::manifest::{Manifest, Window, window as days_of};
 use crate::plugins::Offer;
 use serde_json::{Map, Value};
 use std::cell::{Cell, RefCell};
@@ -138,7 +138,14 @@ impl World {
         // A card out of a recording was not read by `Card::read`.
         manifest.card.check().map_err(|e| Fault::new(Class::Input, e).context("the card of the run"))?;
         let store = Arc::clone(&market.store);
-        let mask = Arc::new(Mask::new(&store, manifest.mask(key)));
+        if manifest.mask_style.is_reference() && manifest.mask_seed.is_none() {
+            return Err(Fault::text(
+                Class::Input,
+                "the recording hides codes by a map that follows from a seed, and holds no seed",
+            ));
+        }
+        let days = days_of(&window.start, &window.end)?;
+        let mask = Arc::new(Mask::new(&store, manifest.mask(key, Some(days))));
         manifest.entity_mask_seed = mask.key_id();
         manifest.window_id = mask.evidence_digest(&["window", &window.start, &window.end]);
         let toolbox = offer.build(&manifest.contract, &manifest.card, manifest.mask_entities)?;

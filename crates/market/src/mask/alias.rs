@@ -48,13 +48,14 @@ pub(super) struct CodeMap {
 }
 
 impl CodeMap {
-    /// The map depends on the set of codes and the key only, never on the order of rows or files.
-    pub(super) fn new(codes: &[Code], config: &MaskConfig) -> Self {
+    /// The map depends on the set of codes and the key only, never on the order of rows or files. `universe` tells which codes count for
+    /// the maps of the Python implementation; all when `None`.
+    pub(super) fn new(codes: &[Code], universe: Option<&[bool]>, config: &MaskConfig) -> Self {
         let opaque = config.entities && config.style.is_opaque();
         let mut visible: Vec<String> = codes.iter().map(ToString::to_string).collect();
         let mut number_of = vec![0_u32; if opaque { codes.len() } else { 0 }];
         if let (true, MaskStyle::Reference { seed, .. }) = (config.entities, config.style) {
-            for (i, (number, alias)) in reference::aliases(codes, opaque, seed).into_iter().enumerate() {
+            for (i, (number, alias)) in reference::aliases(codes, universe, opaque, seed).into_iter().enumerate() {
                 visible[i] = alias;
                 if opaque {
                     number_of[i] = number;

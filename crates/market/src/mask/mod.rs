@@ -40,14 +40,16 @@ pub enum MaskStyle {
     Opaque,
     /// A keyed permutation of the real codes inside each board (v1-v4).
     Permutation,
-    /// The maps of the Python implementation, from its seed and the codes of the store: only to replay what it recorded. Its universe
-    /// is the codes with daily rows in the loaded window, so the store has to hold those and no others. [`MaskConfig::key`] has no
-    /// part in it, and anybody can find the map by trying seeds.
+    /// The maps of the Python implementation, from its seed and the codes of its universe: only to hold runs against what it recorded.
+    /// [`MaskConfig::key`] has no part in it, and anybody can find the map by trying seeds.
     Reference {
         /// Aliases such as `SHM-000001`; else real codes of the same board, moved on by one number.
         opaque: bool,
         /// Its mask seed.
         seed: i64,
+        /// First and last day of the daily rows it loaded: its universe is the codes with a row among them. `None`: all codes of the
+        /// store. Codes outside come behind the aliases of their board, and keep themselves where codes are exchanged.
+        loaded: Option<(Day, Day)>,
     },
 }
 
@@ -126,7 +128,12 @@ impl std::fmt::Debug for Mask {
 impl Mask {
     /// Builds the mask of a run over a store.
     pub fn new(store: &Store, config: MaskConfig) -> Self {
-        let codes = CodeMap::new(store.codes(), &config);
+        let inside = |(first, last)| (0..store.len()).map(|i| store.has_daily(i, first, last)).collect();
+        let universe: Option<Vec<bool>> = match config.style {
+            MaskStyle::Reference { loaded, .. } => loaded.map(inside),
+            _ => None,
+        };
+        let codes = CodeMap::new(store.codes(), universe.as_deref(), &config);
         let real = |code: Code| {
             let table = store.securities()?;
             table.binary_search_by(|s| s.code.cmp(&code)).ok().map(|i| table[i].name.clone())

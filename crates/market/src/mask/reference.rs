@@ -1,7 +1,7 @@
 //! The alias maps of the Python implementation, for replaying what it recorded: its boards, its random source, its two styles.
 //!
 //! A map follows from the codes of the universe and a small seed, so that anybody who knows the codes finds it by trying seeds. This
-//! file must never serve a new run: those draw a key.
+//! file must never be what a run hides behind by itself: those draw a key.
 
 use crate::Code;
 use rand_mt::Mt;
@@ -27,25 +27,33 @@ fn board(code: Code) -> usize {
     }
 }
 
-/// Number and visible code of each code of an ascending universe; numbers are 0 unless opaque.
-pub(super) fn aliases(codes: &[Code], opaque: bool, seed: i64) -> Vec<(u32, String)> {
+/// Number and visible code of each of some ascending codes; numbers are 0 unless opaque. A code outside `universe` has no part in the map:
+/// it comes behind the aliases of its board, or keeps itself.
+pub(super) fn aliases(codes: &[Code], universe: Option<&[bool]>, opaque: bool, seed: i64) -> Vec<(u32, String)> {
+    let counts = |i: &usize| universe.is_none_or(|inside| inside.get(*i) == Some(&true));
     let mut out = vec![(0, String::new()); codes.len()];
     for (index, (name, prefix)) in BOARDS.iter().enumerate() {
-        let members: Vec<usize> = (0..codes.len()).filter(|i| board(codes[*i]) == index).collect();
+        let (members, others): (Vec<usize>, Vec<usize>) =
+            (0..codes.len()).filter(|i| board(codes[*i]) == index).partition(counts);
+        let count = members.len() as u32;
         if opaque {
-            let mut numbers: Vec<u32> = (1..=members.len() as u32).collect();
+            let mut numbers: Vec<u32> = (1..=count).collect();
             Random::of(&format!("{seed}:{name}:opaque")).shuffle(&mut numbers);
-            for (member, number) in members.iter().zip(numbers) {
+            let behind = count + 1..=count + others.len() as u32;
+            for (member, number) in members.iter().chain(&others).zip(numbers.into_iter().chain(behind)) {
                 out[*member] = (number, format!("{prefix}-{number:06}"));
             }
         } else {
-            let shift = match members.len() as u32 {
+            let shift = match count {
                 0 | 1 => 0,
                 count => 1 + Random::of(&format!("{seed}:{name}")).below(count - 1),
             };
             for (position, member) in members.iter().enumerate() {
                 let other = members[(position + shift as usize) % members.len()];
                 out[*member] = (0, codes[other].to_string());
+            }
+            for other in others {
+                out[other] = (0, codes[other].to_string());
             }
         }
     }

@@ -37,7 +37,10 @@ fn store<'a>(codes: impl IntoIterator<Item = &'a str>) -> Store {
 }
 
 fn mask(store: &Store, opaque: bool, seed: i64) -> Mask {
-    Mask::new(store, MaskConfig { entities: true, style: MaskStyle::Reference { opaque, seed }, ..MaskConfig::default() })
+    Mask::new(
+        store,
+        MaskConfig { entities: true, style: MaskStyle::Reference { opaque, seed, loaded: None }, ..MaskConfig::default() },
+    )
 }
 
 /// Every code shows as expected, and what it shows as is taken back.
@@ -108,5 +111,37 @@ fn a_board_of_one_keeps_its_code() {
     let store = store(["600519", "000001"]);
     let mask = mask(&store, false, 42);
     assert_eq!(mask.resolve("600519"), Ok(store.find(code("600519")).expect("in the universe")));
-    assert!(MaskStyle::Reference { opaque: true, seed: 1 }.is_opaque() && !MaskStyle::Permutation.is_opaque());
+    assert!(MaskStyle::Reference { opaque: true, seed: 1, loaded: None }.is_opaque() && !MaskStyle::Permutation.is_opaque());
+}
+
+// spec/peer.md 0.4: codes with daily rows in the loaded window
+#[test]
+fn the_universe_is_the_codes_with_rows_among_the_loaded_days() {
+    let all: BTreeMap<&str, (&str, &str)> = SEED_7.iter().map(|row| (row.0, (row.1, row.2))).collect();
+    // Two more: one whose rows end before the window, one whose rows begin behind it.
+    let market = SmallMarket::new("2024-03-04", 10);
+    let days = store(["600519"]).calendar().days().to_vec();
+    let last = days[4];
+    let market = all.keys().fold(market, |market, code| market.stock(SmallStock::new(code).name("Example").closes(&[10.0; 10])));
+    let price = [10.0, 10.0, 10.0, 10.0, 1_000.0, 10_000.0];
+    let early = SmallStock::new("600001").name("Early").bar(&days[0].to_string(), price);
+    let late = SmallStock::new("601999").name("Late").bar(&last.plus(3).to_string(), price);
+    let store = market.stock(early).stock(late).build();
+    let of = |opaque, loaded| {
+        let style = MaskStyle::Reference { opaque, seed: 7, loaded };
+        Mask::new(&store, MaskConfig { entities: true, style, ..MaskConfig::default() })
+    };
+    let window = Some((days[1], last));
+    for (opaque, outside) in [(true, ["SHM-000006", "SHM-000007"]), (false, ["600001", "601999"])] {
+        let mask = of(opaque, window);
+        let expected: BTreeMap<&str, &str> = all
+            .iter()
+            .map(|(real, (alias, exchanged))| (*real, if opaque { *alias } else { *exchanged }))
+            .chain(["600001", "601999"].into_iter().zip(outside))
+            .collect();
+        check(&store, &mask, &expected);
+        // With all codes of the store the map is another one.
+        let whole = of(opaque, None);
+        assert!(all.keys().any(|real| store.find(code(real)).is_some_and(|sec| whole.code(sec) != mask.code(sec))));
+    }
 }
