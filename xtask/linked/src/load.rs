@@ -225,7 +225,7 @@ impl Client {
         let body: Value = serde_json::from_slice(&body)?;
         client.session = body["session_id"].as_str().context("no session_id")?.to_owned();
         // What is done once per session is no part of a request.
-        let (status, body) = client.invoke("first")?;
+        let (status, body) = client.invoke(&format!("first-{own}"))?;
         ensure!(status == 200, "the first call: {status} {}", String::from_utf8_lossy(&body));
         Ok(client)
     }

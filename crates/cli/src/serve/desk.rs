@@ -54,7 +54,7 @@ impl Desk {
             server,
             datasets,
             keep: options.keep.clone(),
-            sandbox: Some(sandbox(options)),
+            sandbox: Some(sandbox(options)?),
             check_output: options.check_output,
         };
         Ok(Self { config, secret })
@@ -146,19 +146,24 @@ pub(super) fn schema() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the code of sessions runs: one pool for all, a folder of files for each.
-fn sandbox(options: &DeskOptions) -> OpensSandbox {
+/// Where the code of sessions runs: one pool for all, a folder of files for each. Without a keep folder the files go with the process.
+fn sandbox(options: &DeskOptions) -> Result<OpensSandbox, Fault> {
     let pool = LatePool::new(&options.interpreter);
+    let temporary = match options.keep {
+        Some(_) => None,
+        None => Some(
+            tempfile::tempdir()
+                .map_err(|e| Fault::new(Class::Environment, e).context("no folder for the files of agents can be made"))?,
+        ),
+    };
     let kept = options.keep.as_ref().map(|keep| keep.join("workspaces"));
-    Arc::new(move |session: &str, card: &Card| {
+    Ok(Arc::new(move |session: &str, card: &Card| {
         if card.workspace == CardWorkspace::Shared {
             return Err("a served session shares no folder with others: take `workspace: shared` out of the card".to_owned());
         }
-        let root = match &kept {
-            Some(folder) => folder.join(session),
-            None => std::env::temp_dir().join(format!("traderharness-{}", std::process::id())).join(session),
-        };
+        let root = kept.as_deref().or(temporary.as_ref().map(tempfile::TempDir::path));
+        let root = root.ok_or_else(|| "no folder for the files of agents".to_owned())?.join(session);
         let jobs: Arc<dyn RunsJobs> = Arc::<LatePool>::clone(&pool);
         Ok(Sandbox::new(jobs, Workspace::new(root), false))
-    })
+    }))
 }
