@@ -35,6 +35,16 @@ pub(crate) enum OutKind {
     Flag,
 }
 
+/// How every file of ours is written: zstd, and nothing in it that another machine or version would write otherwise.
+pub(crate) fn properties() -> Result<WriterProperties, ParquetError> {
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_created_by("traderharness".to_owned())
+        .build())
+}
+
 pub(crate) type Columns = &'static [(&'static str, OutKind)];
 
 pub(crate) struct TableWriter<W: Write + Send> {
@@ -58,13 +68,7 @@ impl<W: Write + Send> TableWriter<W> {
             fields.push(Arc::new(field));
         }
         let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true)
-            .set_created_by("traderharness".to_owned())
-            .build();
-        Ok(Self { writer: SerializedFileWriter::new(out, schema, Arc::new(properties))?, columns })
+        Ok(Self { writer: SerializedFileWriter::new(out, schema, Arc::new(properties()?))?, columns })
     }
 
     /// Writes one row group; the columns come in the order of the schema.

@@ -158,3 +158,58 @@ pub(crate) fn defect(what: &str) -> Refusal {
     )
     .with("fault", what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Catalog;
+    use traderharness_contract::Envelope;
+
+    /// What a payload of `get_portfolio` is answered at D+0 09:30.
+    fn answered(payload: Value) -> Result<Value, Refusal> {
+        let catalog = Catalog::standard().unwrap();
+        let id = InvocationId::new("abc").unwrap();
+        let report = CallReport {
+            call: 1,
+            tool: "get_portfolio".to_owned(),
+            received: json!({}),
+            envelope: Envelope(payload),
+            text: String::new(),
+            truncated: false,
+            code: None,
+            effect: None,
+            notes: vec![],
+            usage: None,
+            host_note: None,
+        };
+        let asked = Asked {
+            id: &id,
+            name: "get_portfolio",
+            capability: catalog.find("get_portfolio").unwrap(),
+            at: "D+0 09:30",
+            definition: None,
+            session: None,
+            session_id: "ses_a",
+        };
+        answer(&report, &asked).map(|answer| answer.body)
+    }
+
+    // spec/seeds.md C9, C4.5, C10.1, C10.2: data that is fine in an envelope that is not is a fault of ours and never sent
+    #[test]
+    fn an_envelope_that_says_more_than_it_can_prove_is_never_sent() {
+        let sound = json!({"success": true, "as_of": {"day": "D+0", "time": "09:30"}, "cash": 1.5});
+        assert_eq!(answered(sound.clone()).unwrap()["coverage"]["as_of"], "D+0 09:30");
+        let check = |field: &str, value: Value, fault: &str| {
+            let mut payload = sound.clone();
+            payload[field] = value;
+            let refusal = answered(payload).unwrap_err();
+            assert_eq!((refusal.status, refusal.code.as_str()), (500, "internal"), "{refusal:?}");
+            let record = refusal.record();
+            assert!(record.get("data").is_none() && record["details"]["fault"].as_str().unwrap().contains(fault), "{record}");
+        };
+        check("as_of", json!({"day": "D+1", "time": "09:30"}), "after the moment the call was admitted");
+        check("as_of", json!("today"), "coverage.as_of");
+        check("cash", json!("NaN"), "/cash is not a finite number");
+        check("cash", json!(1_u64 << 60), "2^53");
+    }
+}

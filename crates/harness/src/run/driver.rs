@@ -158,20 +158,13 @@ impl<'a> Loop<'a> {
             (None, None) => String::new(),
         };
         self.session.close_day(&summary)?;
-        let account = self.session.account();
-        let worth = account.valuation(&self.session.view());
         let record = DayRecord {
-            day_index: self.session.day_index(),
-            day,
-            equity: worth.total.to_f64(),
-            cash: worth.cash.to_f64(),
-            positions: worth.positions.len(),
-            fills: account.fills_on(day).count(),
             requests: self.requests,
             calls: self.counts,
             advice: card.committee.is_some().then_some(self.committee.of_the_day),
             summary,
             finish_failure: failure,
+            ..DayRecord::of(self.session)
         };
         let label = self.session.mask().day(day, day);
         let mut end = self.session.account_summary();

@@ -1,6 +1,7 @@
 //! What a run and its days come to: counts, day records, the summary. Plain values that are written as they are; no rule lives here.
 
 use super::budget::Spending;
+use crate::Session;
 use crate::dispatch::CallReport;
 use serde::Serialize;
 use traderharness_contract::{ErrorCode, ErrorFamily};
@@ -92,6 +93,28 @@ pub struct DayRecord {
     /// Set when the day ended without `finish_day`.
     #[serde(rename = "_finish_day_protocol_failure", skip_serializing_if = "Option::is_none")]
     pub finish_failure: Option<FinishFailure>,
+}
+
+impl DayRecord {
+    /// What a session's account came to on the day that was closed; requests, calls, summary and what went wrong are the driver's to say.
+    pub fn of(session: &Session) -> Self {
+        let day = session.clock().day;
+        let account = session.account();
+        let worth = account.valuation(&session.view());
+        Self {
+            day_index: session.day_index(),
+            day,
+            equity: worth.total.to_f64(),
+            cash: worth.cash.to_f64(),
+            positions: worth.positions.len(),
+            fills: account.fills_on(day).count(),
+            requests: 0,
+            calls: CallCounts::default(),
+            advice: None,
+            summary: String::new(),
+            finish_failure: None,
+        }
+    }
 }
 
 /// How a run ended.

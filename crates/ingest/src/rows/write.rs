@@ -1,10 +1,10 @@
 //! [`RowWriter`]: rows of declared columns as a Parquet file. Same rows, same bytes: must hold no clock, no machine and no path.
 
 use super::error::RowsError;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use crate::table_out::properties;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use serde_json::Value;
@@ -102,13 +102,7 @@ impl<W: Write + Send> RowWriter<W> {
                 fields.push(Arc::new(field));
             }
             let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
-            let properties = WriterProperties::builder()
-                .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-                .set_statistics_enabled(EnabledStatistics::None)
-                .set_offset_index_disabled(true)
-                .set_created_by("traderharness".to_owned())
-                .build();
-            SerializedFileWriter::new(out, schema, Arc::new(properties))
+            SerializedFileWriter::new(out, schema, Arc::new(properties()?))
         };
         let writer = open().map_err(|e| failed(&e))?;
         let mut writer = Self { writer, columns: columns.to_vec(), held: vec![], rows: 0, bytes: 0, written: 0 };

@@ -207,21 +207,7 @@ impl Play {
     fn close_day(&mut self, summary: &str) -> Result<(), SessionError> {
         self.session.close_day(summary)?;
         let day = self.session.clock().day;
-        let account = self.session.account();
-        let worth = account.valuation(&self.session.view());
-        let record = DayRecord {
-            day_index: self.session.day_index(),
-            day,
-            equity: worth.total.to_f64(),
-            cash: worth.cash.to_f64(),
-            positions: worth.positions.len(),
-            fills: account.fills_on(day).count(),
-            requests: 0,
-            calls: self.counts,
-            advice: None,
-            summary: summary.to_owned(),
-            finish_failure: None,
-        };
+        let record = DayRecord { calls: self.counts, summary: summary.to_owned(), ..DayRecord::of(&self.session) };
         let mut end = self.session.account_summary();
         if let (Value::Object(end), Ok(Value::Object(record))) = (&mut end, serde_json::to_value(&record)) {
             end.insert("record".into(), record.into());

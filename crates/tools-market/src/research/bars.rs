@@ -1,9 +1,8 @@
 //! `market_bars`, the capability `market.bars` (spec/seeds.md C5): finished daily bars of one security over a window, with what of the
 //! window is covered. Never a quote, never the unfinished bar of the current session.
 
-use super::series::{self, Adjustment, Applied, Bar, BarCoverage, Gap};
+use super::series::{Adjustment, Applied, Bar, BarCoverage, Found, Gap};
 use super::snapshot::{Snapshot, snapshot};
-use super::window;
 use crate::number::{Gaps, Seen};
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
@@ -177,12 +176,7 @@ impl Tool for MarketBars {
 
     fn call(ctx: &mut MarketCtx<'_>, args: Args) -> Result<Output, ToolFailure> {
         let view = &ctx.view;
-        let sec = lookup::find(view, &args.instrument_id)?;
-        let window = window::resolve(view, args.start.as_deref(), args.end.as_deref())?;
-        let series = series::load(view, sec, &window, args.adjustment)?;
-        if series.bars.is_empty() && !series.gaps.is_empty() {
-            return Err(nothing(view, &series.gaps));
-        }
+        let Found { sec, series, .. } = Found::of(view, &args.instrument_id, (&args.start, &args.end), args.adjustment)?;
         let request = ListRequest {
             tool: Self::SPEC.name,
             query: query(view.mask().code(sec), &args),
@@ -240,17 +234,4 @@ fn row(bar: &Bar, gaps: &mut Gaps, name: &str) -> Row {
     let (close, amount) = (keep("close", bar.close), keep("amount", bar.amount));
     let volume = gaps.keep(&format!("{name}.volume"), bar.volume);
     Row { session: bar.day.into(), open, high, low, close, volume, amount }
-}
-
-/// There is no bar, and not because there was none to be had: an answer without data would look like one.
-pub(super) fn nothing(view: &View<'_>, gaps: &[Gap]) -> ToolFailure {
-    let reasons: Vec<Value> = gaps.iter().map(|gap| json!(gap.reason)).collect();
-    let first = view.past_days().first().map(|day| view.mask().day(*day, view.today()));
-    ToolFailure::new(
-        ErrorCode::SecurityDataUnavailable,
-        "The security has no finished bar in this window.",
-        "Ask for an earlier or longer window inside the dataset; for the current session use get_stock_price.",
-    )
-    .with("reasons", reasons)
-    .with_own_words("first_session_of_dataset", json!(first))
 }

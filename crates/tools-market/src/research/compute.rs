@@ -3,11 +3,10 @@
 //! It judges its input itself (spec/seeds.md C4.7): which bars it took is its `input_snapshot`, how it judged them its `eligibility`. Bars
 //! with holes stay usable elsewhere and fail here; nothing is filled in.
 
-use super::bars::{nothing, pair};
+use super::bars::pair;
 use super::indicators::{Columns, Indicator, PARAMETERS, Parameters, Reads, Undefined, deepest};
-use super::series::{self, Adjustment, Applied, Bar, Gap, GapReason, Series};
+use super::series::{Adjustment, Applied, Bar, Found, Gap, GapReason, NoBars, Series};
 use super::snapshot::{Snapshot, snapshot};
-use super::window;
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,8 +172,6 @@ impl Tool for TechnicalCompute {
 
     fn call(ctx: &mut MarketCtx<'_>, args: Args) -> Result<Output, ToolFailure> {
         let view = &ctx.view;
-        let sec = lookup::find(view, &args.instrument_id)?;
-        let window = window::resolve(view, args.start.as_deref(), args.end.as_deref())?;
         let parameters = args.indicator.resolved(args.parameters.unwrap_or_default());
         if let (Some(fast), Some(slow)) = (parameters.fast, parameters.slow)
             && fast >= slow
@@ -185,10 +182,7 @@ impl Tool for TechnicalCompute {
                 "Send fewer bars for the fast average than for the slow one.",
             ));
         }
-        let series = series::load(view, sec, &window, args.adjustment)?;
-        if series.bars.is_empty() && !series.gaps.is_empty() {
-            return Err(nothing(view, &series.gaps));
-        }
+        let Found { sec, window, series } = Found::of(view, &args.instrument_id, (&args.start, &args.end), args.adjustment)?;
         let wanted = match args.output {
             Shape::Last => 1,
             Shape::Series => args.limit.unwrap_or(20),
@@ -376,7 +370,7 @@ impl<'i> Input<'i, '_> {
             let last = traderharness_market::Day::parse(run.to.as_str()).ok();
             first.is_none_or(|bar| last > Some(bar.day))
         });
-        let run = |run: &series::NoBars| json!({"from": self.shown(&run.from), "to": self.shown(&run.to), "sessions": run.sessions, "reason": run.reason});
+        let run = |run: &NoBars| json!({"from": self.shown(&run.from), "to": self.shown(&run.to), "sessions": run.sessions, "reason": run.reason});
         runs.take(20).map(run).collect()
     }
 }

@@ -13,13 +13,15 @@
 //! So the newest bar is as traded, and no event that takes effect after it is used. A dataset that is forward-adjusted already is never
 //! adjusted again, and its traded prices cannot be had back: `none` is refused there.
 
-use super::window::Window;
+use super::window::{self, Window};
 use crate::adjust::reason;
+use crate::lookup;
 use crate::number::{Seen, rounded, seen_price, seen_size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use traderharness_contract::algebra::check::BarFigures;
-use traderharness_contract::{DayField, ErrorCode, Reason, ToolFailure};
+use traderharness_contract::{DayField, ErrorCode, Reason, StockCode, ToolFailure};
 use traderharness_market::view::{Adjust, Factor, NoChange};
 use traderharness_market::{Day, PriceBasis, SecId, View};
 
@@ -194,7 +196,7 @@ fn convention(view: &View<'_>, asked: Adjustment) -> Result<Convention, ToolFail
 ///
 /// # Errors
 /// As [`convention`].
-pub(super) fn load(view: &View<'_>, sec: SecId, window: &Window<'_>, asked: Adjustment) -> Result<Series, ToolFailure> {
+fn load(view: &View<'_>, sec: SecId, window: &Window<'_>, asked: Adjustment) -> Result<Series, ToolFailure> {
     let applied = convention(view, asked)?;
     let last_finished = view.previous_day();
     let daily = view.daily(sec);
@@ -236,6 +238,48 @@ pub(super) fn load(view: &View<'_>, sec: SecId, window: &Window<'_>, asked: Adju
         _ => last_finished.map(Into::into),
     };
     Ok(Series { bars, adjustment: Applied { requested: asked, applied, adjusted_to }, coverage, gaps, warnings })
+}
+
+/// What both capabilities are asked about.
+pub(super) struct Found<'v> {
+    pub(super) sec: SecId,
+    pub(super) window: Window<'v>,
+    pub(super) series: Series,
+}
+
+impl<'v> Found<'v> {
+    /// The bars of a security over a window; `(start, end)` as the caller sent them.
+    ///
+    /// # Errors
+    /// An unknown code, a window that is none, an adjustment that cannot be given; `security_data_unavailable` when there is no bar and
+    /// something is missing.
+    pub(super) fn of(
+        view: &View<'v>,
+        code: &StockCode,
+        (start, end): (&Option<String>, &Option<String>),
+        adjustment: Adjustment,
+    ) -> Result<Self, ToolFailure> {
+        let sec = lookup::find(view, code)?;
+        let window = window::resolve(view, start.as_deref(), end.as_deref())?;
+        let series = load(view, sec, &window, adjustment)?;
+        if series.bars.is_empty() && !series.gaps.is_empty() {
+            return Err(nothing(view, &series.gaps));
+        }
+        Ok(Self { sec, window, series })
+    }
+}
+
+/// There is no bar, and not because there was none to be had: an answer without data would look like one.
+fn nothing(view: &View<'_>, gaps: &[Gap]) -> ToolFailure {
+    let reasons: Vec<Value> = gaps.iter().map(|gap| json!(gap.reason)).collect();
+    let first = view.past_days().first().map(|day| view.mask().day(*day, view.today()));
+    ToolFailure::new(
+        ErrorCode::SecurityDataUnavailable,
+        "The security has no finished bar in this window.",
+        "Ask for an earlier or longer window inside the dataset; for the current session use get_stock_price.",
+    )
+    .with("reasons", reasons)
+    .with_own_words("first_session_of_dataset", json!(first))
 }
 
 fn bar(day: Day, [open, high, low, close, volume, amount]: [f64; 6], factor: Result<Factor, NoChange>) -> Bar {

@@ -1,6 +1,6 @@
 //! Jobs: calls that outlast the patience of their caller (complaint RG-3).
 
-use super::fixture::{Hosted, caller, server, store};
+use super::fixture::{Hosted, caller, ran, server, store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use traderharness_contract::FailureClass;
 use traderharness_harness::sandbox::{RunsJobs, Sandbox};
-use traderharness_sandbox::protocol::Layers;
-use traderharness_sandbox::{Ended, HostCalls, Job, PoolError, Ran, Usage, Workspace};
+use traderharness_sandbox::{HostCalls, Job, PoolError, Ran, Workspace};
 use traderharness_serve::config::JobLimits;
 use traderharness_serve::house::OpensSandbox;
 use traderharness_serve::{House, HouseConfig, Invocation, Refusal, Reply, ReplyKind, Watch};
@@ -26,15 +25,7 @@ impl RunsJobs for Gated {
     fn run(&self, job: &Job<'_>, _: &mut dyn HostCalls) -> Result<Ran, PoolError> {
         self.started.lock().unwrap().send(()).unwrap();
         self.go.lock().unwrap().recv().unwrap();
-        Ok(Ran {
-            ended: Ended::Finished(json!(job.code.len())),
-            output: String::new(),
-            output_dropped: 0,
-            usage: Usage::default(),
-            layers: Layers::default(),
-            worker_exited: true,
-            calls: 0,
-        })
+        Ok(ran(job))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Calls that take long: progress, cancellation, and the job that a client can ask for when it lost its call (complaint RG-3).
 
 use super::client::{Client, record};
-use crate::house::fixture::{Hosted, caller, server, store};
+use crate::house::fixture::{Hosted, caller, ran, server, store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use traderharness_harness::sandbox::{RunsJobs, Sandbox};
-use traderharness_sandbox::protocol::Layers;
-use traderharness_sandbox::{Ended, HostCalls, Job, PoolError, Ran, Usage, Workspace};
+use traderharness_sandbox::{HostCalls, Job, PoolError, Ran, Workspace};
 use traderharness_serve::house::OpensSandbox;
 use traderharness_serve::{House, HouseConfig};
 
@@ -19,15 +18,7 @@ struct Gated(Mutex<Receiver<()>>);
 impl RunsJobs for Gated {
     fn run(&self, job: &Job<'_>, _: &mut dyn HostCalls) -> Result<Ran, PoolError> {
         self.0.lock().unwrap().recv().unwrap();
-        Ok(Ran {
-            ended: Ended::Finished(json!(job.code.len())),
-            output: String::new(),
-            output_dropped: 0,
-            usage: Usage::default(),
-            layers: Layers::default(),
-            worker_exited: true,
-            calls: 0,
-        })
+        Ok(ran(job))
     }
 }
 
