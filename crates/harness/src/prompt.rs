@@ -87,6 +87,14 @@ impl Sections<'_> {
     }
 }
 
+/// How a card that buys by decision cards prepares where no phase protocol leads it (spec/versions.md).
+const MORNING: &str = "\nBefore the open, in this order\n\
+     1. Your account: positions, conditional orders, memories that are about them.\n\
+     2. The market: overview, sectors, news up to now.\n\
+     3. Themes: which lead, which turn, and on what evidence.\n\
+     4. Candidates: for each of them business, valuation, bars and announcements, looked up with the tools.\n\
+     5. A plan: what would make you buy, what would keep you out, what to watch after the open.\n";
+
 fn ours(card: &Card, hidden: &MaskConfig) -> String {
     let mut text = String::from(
         "You manage one stock account on a simulated Chinese A-share market. The environment owns the clock, the account and the order path. \
@@ -122,6 +130,9 @@ fn ours(card: &Card, hidden: &MaskConfig) -> String {
         text.push_str(
             "- A buy that opens a position needs the plan fields, and a decision card where the schema asks for one. The environment checks that they are complete and consistent; the judgement is yours.\n",
         );
+    }
+    if card.require_decision_card && !card.require_phase_completion {
+        text.push_str(MORNING);
     }
     let _ = write!(
         text,

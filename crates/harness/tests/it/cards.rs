@@ -121,3 +121,13 @@ fn the_defaults_are_the_documented_ones() {
     );
     assert!(matches!(Card { id: String::new(), ..card }.check(), Err(CardError::Field { field: "id", .. })));
 }
+
+// spec/versions.md: the five-step morning, for cards with decision cards, unless the phase protocol leads the day
+#[test]
+fn a_card_that_buys_by_decision_cards_is_told_how_to_prepare_where_no_protocol_leads() {
+    let told = |decision_card: bool, protocol: bool| {
+        let card = Card { require_decision_card: decision_card, require_phase_completion: protocol, ..Card::default() };
+        traderharness_harness::prompt::system(&card, true, true).contains("Before the open, in this order\n1. ")
+    };
+    assert_eq!([told(true, false), told(true, true), told(false, false), told(false, true)], [true, false, false, false]);
+}
