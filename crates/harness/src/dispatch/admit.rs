@@ -68,7 +68,7 @@ impl Session {
         let normalised = tool.definition.normalise(args);
         notes.extend(normalised.notes);
         if let Err(issues) = tool.definition.validate(&normalised.args) {
-            return Err(tool.definition.invalid(&issues));
+            return Err(self.contract().unfit(&tool.definition, &issues));
         }
 
         // 4. Disambiguate and unmask whole code fields.

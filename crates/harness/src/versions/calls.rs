@@ -5,7 +5,7 @@ use super::Contract;
 use serde_json::Value;
 use traderharness_contract::version::Behaviour;
 use traderharness_contract::version::legacy::{self, Call, RunDay};
-use traderharness_contract::{Definition, Outcome};
+use traderharness_contract::{Definition, Issue, Outcome, ToolFailure};
 use traderharness_tools_exec::decision_card::DecisionCard;
 
 /// What of a result is kept and read, where it is not the v5 envelope.
@@ -39,6 +39,16 @@ impl Contract {
             }
         }
         args
+    }
+
+    /// What is wrong with arguments. Where no correction is read, which is the place of a long list, every fault is in the reason.
+    pub(crate) fn unfit(&self, definition: &Definition, issues: &[Issue]) -> ToolFailure {
+        let mut failure = definition.invalid(issues);
+        if !self.has(Behaviour::FailureEnvelope) {
+            let words: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
+            failure.message = format!("Invalid arguments for {}: {}.", definition.spec.name, words.join(". "));
+        }
+        failure
     }
 
     /// Changes the payload of a success, masked already, to what the version gave.
