@@ -3,11 +3,11 @@
 
 mod ambiguous;
 mod bad_rows;
-mod cases;
-mod cases_account;
+pub(crate) mod cases;
+pub(crate) mod cases_account;
 mod envelope;
 mod follow;
 mod listed;
 mod pages;
-mod world;
+pub(crate) mod world;
 mod wrong_calls;

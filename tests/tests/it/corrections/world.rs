@@ -4,11 +4,12 @@ use crate::corrections::envelope::Answer;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
+use traderharness_contract::version::Behaviour;
 use traderharness_harness::session::NoJournal;
-use traderharness_harness::{Card, RawArguments, Session, SessionConfig, Toolbox};
+use traderharness_harness::{Card, Contract, RawArguments, Session, SessionConfig, Toolbox};
 use traderharness_market::store::SegmentRow;
 use traderharness_market::testing::{SmallMarket, SmallStock, day, fundamental, moment};
-use traderharness_market::{Day, DecisionPoint, Mask, Store, StoreParts};
+use traderharness_market::{Day, DecisionPoint, Mask, MaskStyle, Store, StoreParts};
 use traderharness_tests::session::{all_tools_card, mask_config};
 
 /// Sessions of the market of situations; cases begin on the day after the third.
@@ -132,13 +133,23 @@ impl World {
 
     /// A session at a decision point of the session number `index`.
     pub(crate) fn open(&self, card: &Card, masked: bool, index: usize, point: DecisionPoint) -> Session {
-        let config = SessionConfig {
-            store: Arc::clone(&self.store),
-            mask: Arc::clone(&self.masks[usize::from(masked)]),
-            card: Arc::new(card.clone()),
-            toolbox: toolbox(card, masked),
-            check_output: true,
-        };
+        let mask = Arc::clone(&self.masks[usize::from(masked)]);
+        self.begin(card, mask, toolbox(&Contract::default(), card, masked), index, point)
+    }
+
+    /// As [`World::open`], masked, under a contract and with the mask that it hides with by itself.
+    pub(crate) fn open_under(&self, contract: &Contract, card: &Card, index: usize, point: DecisionPoint) -> Session {
+        let mut config = mask_config(true);
+        if contract.has(Behaviour::PermutationByDefault) {
+            config.style = MaskStyle::Permutation;
+        }
+        let mask = Arc::new(Mask::new(&self.store, config));
+        self.begin(card, mask, toolbox(contract, card, true), index, point)
+    }
+
+    fn begin(&self, card: &Card, mask: Arc<Mask>, toolbox: Arc<Toolbox>, index: usize, point: DecisionPoint) -> Session {
+        let store = Arc::clone(&self.store);
+        let config = SessionConfig { store, mask, card: Arc::new(card.clone()), toolbox, check_output: true };
         let day = self.store.calendar().days()[index];
         let mut session = Session::new(config, day, Box::new(NoJournal)).expect("a trading day");
         session.start_day(day).expect("a trading day");
@@ -166,11 +177,11 @@ pub(crate) static BARE: LazyLock<World> = LazyLock::new(|| {
 });
 
 /// Tools compile once per card: a session is then opened in microseconds.
-fn toolbox(card: &Card, masked: bool) -> Arc<Toolbox> {
+fn toolbox(contract: &Contract, card: &Card, masked: bool) -> Arc<Toolbox> {
     static KNOWN: Mutex<BTreeMap<String, Arc<Toolbox>>> = Mutex::new(BTreeMap::new());
-    let key = format!("{:?} {:?}", card.policy(masked), card.allowed_tools);
+    let key = format!("{} {:?} {:?}", contract.name(), card.policy(masked), card.allowed_tools);
     let mut known = KNOWN.lock().expect("no panic while compiling");
-    Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Toolbox::new(card, masked).expect("known tools"))))
+    Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Toolbox::under(contract, card, masked).expect("known tools"))))
 }
 
 /// A card that holds nothing back: every tool, whole account in one position, many fills a day.
