@@ -227,7 +227,11 @@ fn next_fold(text: &str, from: usize) -> Option<usize> {
     while let Some(step) = bytes.get(at..).and_then(|rest| memchr::memchr3(0xef, 0xe2, 0xc2, rest)) {
         at += step;
         match bytes.get(at..).unwrap_or_default() {
-            [0xef, 0xbb..=0xbd, ..] | [0xe2, 0x80, 0x8b..=0x8f, ..] | [0xe2, 0x81, 0xa0..=0xa4, ..] | [0xc2, 0xad | 0xa0, ..] => {
+            [0xef, 0xbb..=0xbd, ..]
+            | [0xe2, 0x80, 0x8b..=0x93, ..]
+            | [0xe2, 0x88, 0x92, ..]
+            | [0xe2, 0x81, 0xa0..=0xa4, ..]
+            | [0xc2, 0xad | 0xa0, ..] => {
                 return Some(at);
             }
             _ => at += 1,
@@ -242,6 +246,8 @@ pub(super) fn fold(c: char) -> Option<char> {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
         '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => None,
         '\u{a0}' => Some(' '),
+        // Hyphens, the figure dash, the en dash and the minus sign, with which models write dates.
+        '\u{2010}'..='\u{2013}' | '\u{2212}' => Some('-'),
         _ => Some(c),
     }
 }

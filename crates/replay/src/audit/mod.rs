@@ -40,6 +40,14 @@ use marks::What;
 use search::Search;
 use std::io::Read;
 
+/// The texts in something that is written as base64: runs of characters that can be seen, a line each. For what is known to be base64, as the
+/// schema is that writers of Parquet leave beside the rows; elsewhere a long word is not looked into.
+pub fn texts_in_base64(text: &str) -> String {
+    let bytes = crate::redact::forms::base64_decode(text.as_bytes());
+    let seen = |c: char| if c.is_control() || c == char::REPLACEMENT_CHARACTER { '\n' } else { c };
+    String::from_utf8_lossy(&bytes).chars().map(seen).collect()
+}
+
 /// What an artifact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

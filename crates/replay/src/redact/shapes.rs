@@ -19,7 +19,17 @@ pub(crate) enum Shape {
     PyPi,
     SignedToken,
     PrivateKey,
+    /// Keys with a beginning of their own and a known length: Google, Hugging Face, Groq, xAI, NVIDIA, GitLab, npm, Replicate.
+    Issued,
+    /// The password of `scheme://user:password@host`.
+    UserInfo,
 }
+
+/// How keys of further issuers begin, and how many letters and digits follow at least.
+const ISSUED: [(&str, usize); 8] =
+    [("AIza", 35), ("hf_", 30), ("gsk_", 40), ("xai-", 40), ("nvapi-", 40), ("glpat-", 20), ("npm_", 36), ("r8_", 30)];
+/// Longest user name and password that are looked for in an address.
+const USER_INFO: usize = 256;
 
 impl Shape {
     pub(crate) const fn name(self) -> &'static str {
@@ -34,6 +44,8 @@ impl Shape {
             Self::PyPi => "pypi",
             Self::SignedToken => "signed_token",
             Self::PrivateKey => "private_key",
+            Self::Issued => "issued",
+            Self::UserInfo => "url",
         }
     }
 }
@@ -89,8 +101,10 @@ pub(crate) static ANCHORS: LazyLock<Vec<(String, Shape)>> = LazyLock::new(|| {
         ("pypi-", Shape::PyPi),
         ("eyj", Shape::SignedToken),
         ("-----begin", Shape::PrivateKey),
+        ("://", Shape::UserInfo),
     ];
     anchors.extend(fixed.map(|(text, shape)| (text.to_owned(), shape)));
+    anchors.extend(ISSUED.map(|(text, _)| (text.to_ascii_lowercase(), Shape::Issued)));
     anchors.extend(('a'..='z').map(|c| (format!("gh{c}_"), Shape::GitHub)));
     anchors.extend(('a'..='z').map(|c| (format!("xox{c}-"), Shape::Slack)));
     anchors
@@ -195,6 +209,17 @@ pub(crate) fn at(text: &[u8], shape: Shape, start: usize, end: usize) -> Option<
             let dots = text.get(first) == Some(&b'.') && text.get(second) == Some(&b'.');
             let parts = first > end && second > first + 1 && third > second + 1;
             (dots && parts).then(|| found(start, third)).flatten()
+        }
+        Shape::Issued => {
+            let (_, least) = ISSUED.iter().find(|(text, _)| text.as_bytes() == anchor)?;
+            long(*least, is_key)
+        }
+        Shape::UserInfo => {
+            let window = text.get(end..text.len().min(end + USER_INFO))?;
+            let of = |b: &u8| is_bare(*b) && !matches!(b, b'/' | b'@' | b'?' | b'#' | b'$' | b'(' | b')');
+            let stop = window.iter().take_while(|b| of(b)).count();
+            let colon = window.get(..stop)?.iter().position(|b| *b == b':')?;
+            (window.get(stop) == Some(&b'@')).then(|| found(end + colon + 1, end + stop)).flatten()
         }
         Shape::PrivateKey => private_key(text, start, end).and_then(|to| found(start, to)),
     }
@@ -350,6 +375,10 @@ mod tests {
         check("Basic dXNlcjpwYXNz", "Basic [redacted]");
         check("?token=abc&x=1", "?token=[redacted]&x=1");
         check("密码 token：abc，完", "密码 token：[redacted]");
+        check("AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q.", "[redacted].");
+        check("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH xai-no, gsk_no", "[redacted] xai-no, gsk_no");
+        check("https://user:hunter2@host/v1 https://host:8080/a@b", "https://user:[redacted]@host/v1 https://host:8080/a@b");
+        check("https://${USER}:${KEY}@host", "https://${USER}:${KEY}@host");
     }
 
     #[test]
