@@ -211,7 +211,12 @@ impl Cassette {
                 Err(what) => return Err(RecordingError::broken(path, line.place, what)),
             }
         }
-        Ok((reading.finish()?, cut))
+        match (reading.finish(), cut) {
+            (Err(RecordingError::Empty { .. }), Some(cut)) => {
+                Err(RecordingError::broken(path, cut.place, "its only line was cut while it was written; record it again"))
+            }
+            (read, cut) => Ok((read?, cut)),
+        }
     }
 
     /// The meta line; `None` for a recording of the Python implementation without one.

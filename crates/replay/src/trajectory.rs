@@ -319,6 +319,33 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Recovered, RecordingError> {
     Ok(recovered)
 }
 
+/// Where a trajectory tells requests or answers that a recording does not hold; `None` when it is of that recording. One that ends early
+/// is: what it tells was asked. Requests after the end of an unfinished recording say nothing either way.
+pub fn of_another(entries: &[Entry], cassette: &crate::Cassette) -> Option<String> {
+    let missing = |step: &usize| {
+        (cassette.is_sealed()).then(|| format!("it tells of request {step}, and the recording has {}", cassette.calls().len()))
+    };
+    entries.iter().find_map(|entry| match &entry.record {
+        Record::ModelRequest { scope, step, request_sha256, .. } => match cassette.calls().get(*step) {
+            None => missing(step),
+            Some(call) if call.scope != *scope => {
+                Some(format!("request {step} is of {scope} there and of {} in the recording", call.scope))
+            }
+            Some(call) if call.request_sha256 != *request_sha256 => Some(format!("request {step} has another digest there")),
+            Some(_) => None,
+        },
+        Record::ModelResponse { scope, step, response } => match cassette.calls().get(*step) {
+            None => missing(step),
+            Some(call) => {
+                let recorded = call.output.as_ref().and_then(|output| cassette.response(output).ok());
+                let same = call.scope == *scope && recorded.is_none_or(|recorded| recorded.message == response.message);
+                (!same).then(|| format!("answer {step} is another one there"))
+            }
+        },
+        _ => None,
+    })
+}
+
 /// Measured times of a run, in a file beside its trajectory. The caller measures; this only writes. Nothing reads it back
 /// into a run.
 #[derive(Debug)]

@@ -35,6 +35,8 @@ use std::path::{Path, PathBuf};
 pub const BUNDLE_SCHEMA_VERSION: u32 = 1;
 /// What `format` says in a manifest of ours.
 pub const FORMAT: &str = "traderharness.bundle";
+/// Style of calls of a recording that names none.
+const NATIVE_STYLE: &str = "openai";
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
 
@@ -331,6 +333,7 @@ fn recording(path: &Path, manifest: &Manifest, agent: &Agent) -> Result<Recordin
         meta = Some(own);
         parts.push(cassette);
     }
+    told(agent, &meta.clone().unwrap_or_default())?;
     let name = path.join(format!("agents ({})", agent.name));
     let (bytes, cassette) = split::joined(&name, &meta.unwrap_or_default(), &parts, &agent.order)?;
     let actual = file_digest(&bytes);
@@ -339,6 +342,33 @@ fn recording(path: &Path, manifest: &Manifest, agent: &Agent) -> Result<Recordin
         return Err(BundleError::Digest { file, expected: agent.recording_sha256, actual });
     }
     Ok(Recording { cassette, bytes })
+}
+
+/// What a manifest says of an agent for readers of it alone is what the recording's host wrote into the recording.
+fn told(agent: &Agent, meta: &Meta) -> Result<(), BundleError> {
+    let Some(run) = meta.extra.get("manifest").and_then(Value::as_object) else { return Ok(()) };
+    let held = |name: &str| run.get(name).cloned().unwrap_or_default();
+    let text = |name: &str, otherwise: &str| held(name).as_str().unwrap_or(otherwise).to_owned();
+    let shown = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+    let cash = held("card").get("initial_cash").cloned().unwrap_or_default();
+    let window = agent.window.clone().unwrap_or_default();
+    let pairs = [
+        ("the window", window, held("window")),
+        ("the id of the window", agent.window_id.clone().into(), text("window_id", "").into()),
+        ("the id of the mask key", agent.seed_id.clone().into(), text("entity_mask_seed", "").into()),
+        ("the style of calls", agent.style.clone().into(), text("style", NATIVE_STYLE).into()),
+        ("the cash", Value::from(agent.cash), cash.as_f64().map(Value::from).unwrap_or_default()),
+        ("the card", agent.card.clone(), held("card")),
+    ];
+    match pairs.into_iter().find(|(_, stated, recorded)| stated != recorded) {
+        None => Ok(()),
+        Some((what, stated, recorded)) => Err(BundleError::Disagrees {
+            file: format!("the recording of {}", agent.name),
+            what,
+            stated: shown(&stated),
+            recorded: shown(&recorded),
+        }),
+    }
 }
 
 /// Reads a cassette that is going to be bundled: whole, sealed and unchanged.
