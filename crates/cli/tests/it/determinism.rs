@@ -79,3 +79,33 @@ fn a_run_that_stops_keeps_a_valid_trajectory_and_no_finished_cassette() {
     };
     assert_eq!((code.as_str(), status.as_str()), ("model_failed", "failed"));
 }
+
+// complaint RP-6: one recording comes to one result, however often and wherever it is played
+#[test]
+fn replays_of_one_recording_come_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = repo("crates/cli/demo/script.yaml");
+    let record = folder.path().join("run");
+    let made =
+        run(&["run", "--script", text(&script), "--start", "2020-02-04", "--end", "2020-02-04", "--record", text(&record)]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let twice = |what: &[&str]| {
+        let [first, second] = [("UTC", "1"), ("Asia/Shanghai", "5")].map(|(zone, threads)| {
+            let ran = ran(command(what).env("TZ", zone).env("RAYON_NUM_THREADS", threads).output().unwrap());
+            assert_eq!(ran.code, 0, "{what:?}: {}", ran.err);
+            ran.out
+        });
+        assert!(first.len() > 500, "{what:?}: {first}");
+        assert_eq!(first, second, "{what:?}");
+    };
+    twice(&["replay", text(&record), "--json"]);
+    twice(&["rescore", text(&record), "--json"]);
+    twice(&["report", text(&record), "--json"]);
+    let exports = ["a", "b"].map(|name| {
+        let out = folder.path().join(format!("{name}.jsonl"));
+        let made = run(&["export", "rl", text(&record), "--out", text(&out)]);
+        assert_eq!(made.code, 0, "{}", made.err);
+        std::fs::read(out).unwrap()
+    });
+    assert!(exports[0] == exports[1] && !exports[0].is_empty());
+}
