@@ -10,6 +10,7 @@ mod code_page;
 mod index;
 mod rules_page;
 mod tool_page;
+mod version_page;
 
 use crate::names;
 use anyhow::Context as _;
@@ -90,6 +91,7 @@ pub(crate) fn render(entries: &[Entry]) -> anyhow::Result<Pages> {
     }
     pages.insert("README.md".into(), format!("{PREAMBLE}{}", index::markdown(entries)));
     pages.insert("codes.md".into(), format!("{PREAMBLE}{}", code_page::render(entries)));
+    pages.insert("versions.md".into(), format!("{PREAMBLE}{}", version_page::render()));
     pages.insert("traderharness_api.md".into(), format!("{API_PREAMBLE}{}", api_page::render()?));
     pages.insert("catalog.json".into(), index::json(entries)?);
     Ok(pages)

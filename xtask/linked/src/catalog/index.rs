@@ -10,7 +10,7 @@ use traderharness_contract::ErrorCode;
 pub(crate) fn markdown(entries: &[Entry]) -> String {
     let mut page = format!(
         "# Tool catalog, contract v5\n\n{} tools. Each page has the arguments, the success payload, an example and the failures of one \
-         tool; [codes.md](codes.md) has every error code and the tools that give it, [rules.md](../rules.md) every dated market rule with its \
+         tool; [codes.md](codes.md) has every error code and the tools that give it, [versions.md](versions.md) every behaviour flag and the failures of earlier contract versions, [rules.md](../rules.md) every dated market rule with its \
          source, [gate.md](../gate.md) the order gate, \
          [traderharness_api.md](traderharness_api.md) what code in `execute_code` can ask for, `catalog.json` all tools and codes for machines. One tool in a terminal: \
          `traderharness tools NAME`.\n",
