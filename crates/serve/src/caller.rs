@@ -174,6 +174,10 @@ impl Callers {
         bool::from(found).then(|| Arc::clone(&self.all[place as usize]))
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn named(&self, id: &str) -> Option<&Arc<Caller>> {
         self.all.iter().find(|c| c.id == id)
     }

@@ -4,6 +4,7 @@
 mod check;
 
 pub use check::ConfigError;
+pub(crate) use check::places;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ mod sessions;
 
 use crate::budget::{Account, Accounts};
 use crate::caller::{Caller, Callers, TokenFault};
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, places};
 use crate::hosted::{Hosted, World, WorldFault};
 use crate::jobs::Jobs;
 use crate::keep::{AuditRow, Keep, KeepError};
@@ -28,7 +28,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use traderharness_contract::document::sentences;
 use traderharness_contract::{FailureClass, Issue};
 use traderharness_harness::{Card, Sandbox};
 use traderharness_market::Store;
@@ -69,7 +68,7 @@ impl std::fmt::Debug for HouseConfig {
 #[non_exhaustive]
 pub enum HouseError {
     /// The configuration contradicts itself or names what is not there.
-    #[error("the configuration is faulty: {}", sentences(.issues))]
+    #[error("the configuration is faulty: {}", places(.issues))]
     Config {
         /// Every fault, sorted by path.
         issues: Vec<Issue>,
@@ -188,6 +187,11 @@ impl House {
     /// A caller by id, for doors whose other side is the owner of the process (stdio). Never reachable by what a client sends.
     pub fn local_caller(&self, id: &str) -> Option<Arc<Caller>> {
         self.callers.named(id).cloned()
+    }
+
+    /// How many callers there are.
+    pub(crate) fn caller_count(&self) -> usize {
+        self.callers.count()
     }
 
     /// What this caller is served: capabilities that are switched on and whose D* it is entitled to, sorted by name.

@@ -79,6 +79,8 @@ pub(crate) struct Work {
 struct Active {
     cancel: CancelToken,
     running: bool,
+    caller: String,
+    session: String,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +88,24 @@ struct Queue {
     waiting: VecDeque<Work>,
     active: BTreeMap<String, Active>,
     closed: bool,
+}
+
+impl Queue {
+    /// The oldest job of the caller of whom the fewest run, those last whose session is busy: it would only wait there. Callers who hand
+    /// in many long jobs keep the others waiting for a free worker, never for the end of their own line.
+    fn fairest(&mut self) -> Option<Work> {
+        let place =
+            self.next_of(self.waiting.iter().map(|work| (work.ticket.caller.id.as_str(), work.ticket.hosted.id.as_str())))?;
+        self.waiting.remove(place)
+    }
+
+    fn next_of<'w>(&self, waiting: impl Iterator<Item = (&'w str, &'w str)>) -> Option<usize> {
+        let running = || self.active.values().filter(|active| active.running);
+        let weight = |(caller, session): (&str, &str)| {
+            (running().any(|active| active.session == session), running().filter(|active| active.caller == caller).count())
+        };
+        waiting.map(weight).enumerate().min_by_key(|(_, weight)| *weight).map(|(place, _)| place)
+    }
 }
 
 /// The pool.
@@ -129,7 +149,7 @@ impl Jobs {
             if queue.closed {
                 return None;
             }
-            if let Some(work) = queue.waiting.pop_front() {
+            if let Some(work) = queue.fairest() {
                 if let Some(active) = queue.active.get_mut(&work.id) {
                     active.running = true;
                 }
@@ -154,7 +174,8 @@ impl Jobs {
         let state = if waits { Wait::Pending } else { Wait::Told };
         let finish = Arc::new(Finish { state: Mutex::new(state), changed: Condvar::new() });
         let mut queue = self.lock();
-        queue.active.insert(id.clone(), Active { cancel: cancel.clone(), running: false });
+        let (caller, session) = (ticket.caller.id.clone(), ticket.hosted.id.clone());
+        queue.active.insert(id.clone(), Active { cancel: cancel.clone(), running: false, caller, session });
         queue.waiting.push_back(Work { id, ticket, cancel, finish: Arc::clone(&finish) });
         drop(queue);
         self.ready.notify_one();
@@ -193,5 +214,38 @@ impl Jobs {
         drop(queue);
         drop(dropped);
         self.ready.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(running: &[(&str, &str)], waiting: &[(&str, &str)], expected: Option<usize>) {
+        let mut queue = Queue::default();
+        for (n, (caller, session)) in running.iter().enumerate() {
+            let active = Active {
+                cancel: CancelToken::new(),
+                running: true,
+                caller: (*caller).to_owned(),
+                session: (*session).to_owned(),
+            };
+            queue.active.insert(n.to_string(), active);
+        }
+        assert_eq!(queue.next_of(waiting.iter().copied()), expected, "{running:?} {waiting:?}");
+    }
+
+    #[test]
+    fn the_caller_of_whom_fewest_run_comes_first() {
+        check(&[], &[], None);
+        check(&[], &[("a", "1"), ("b", "2")], Some(0));
+        check(&[("a", "1")], &[("a", "2"), ("a", "3"), ("b", "4")], Some(2));
+        check(&[("a", "1"), ("b", "2")], &[("a", "3"), ("b", "4")], Some(0));
+    }
+
+    #[test]
+    fn a_job_of_a_busy_session_does_not_take_a_worker_from_one_that_can_run() {
+        check(&[("a", "1")], &[("a", "1"), ("a", "2")], Some(1));
+        check(&[("a", "1")], &[("a", "1")], Some(0));
     }
 }

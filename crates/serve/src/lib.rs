@@ -32,6 +32,7 @@ mod keep;
 pub mod keys;
 pub mod manifest;
 pub mod mcp;
+mod places;
 mod random;
 pub mod refusal;
 pub mod registry;

@@ -4,7 +4,7 @@ use super::{CallerConfig, Profile, ServerConfig};
 use crate::caller::SCOPE_TRADE;
 use crate::manifest::Catalog;
 use std::collections::{BTreeMap, BTreeSet};
-use traderharness_contract::document::{closest, sentences};
+use traderharness_contract::document::closest;
 use traderharness_contract::{Document, Issue};
 use traderharness_harness::written::{self, Format};
 use traderharness_market::Day;
@@ -20,7 +20,7 @@ pub enum ConfigError {
         fault: String,
     },
     /// Faulty fields.
-    #[error("the configuration is faulty: {}", sentences(.issues))]
+    #[error("the configuration is faulty: {}", places(.issues))]
     Fields {
         /// Every fault, sorted by path.
         issues: Vec<Issue>,
@@ -31,6 +31,15 @@ pub enum ConfigError {
         /// What.
         fault: String,
     },
+}
+
+/// Every fault with the path of its field.
+pub(crate) fn places(issues: &[Issue]) -> String {
+    let one = |issue: &Issue| {
+        let at = if issue.path.is_empty() { "the whole" } else { issue.path.as_str() };
+        format!("{at}: {}", issue.message.trim_end_matches('.'))
+    };
+    issues.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 impl ServerConfig {

@@ -15,12 +15,15 @@ use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use traderharness_contract::algebra::{InvocationId, JobId};
-use traderharness_contract::json::text;
+use traderharness_contract::json::{length, text};
 use traderharness_contract::{Effect, FailureClass};
 use traderharness_harness::CancelToken;
 
 /// Tools that may outlast the patience of a client and run as jobs by themselves.
 const SLOW: &[&str] = &["execute_code"];
+
+/// Characters of arguments that do not fit, up to which the session looks at them. Code with a wrong field beside it is shorter.
+const LONGEST_UNFIT: usize = 32_768;
 
 impl House {
     /// Calls a tool. The body is the `ToolResult` envelope, or the accepted job.
@@ -60,6 +63,15 @@ impl House {
     fn unfit(&self, hosted: &Hosted, capability: &str, tool: &str, input: &Value) -> Refusal {
         if hosted.stage() != Stage::Open {
             return not_open(hosted.stage());
+        }
+        // The session keeps what it was sent and sends it back: what no model could read is neither kept nor repeated.
+        let characters = length(input);
+        if characters > LONGEST_UNFIT {
+            let message = format!(
+                "The arguments do not fit {tool}, and with {characters} characters they are too long to be looked at; \
+                 send arguments that fit its schema."
+            );
+            return Refusal::new(FailureClass::InvalidInput, 422, "arguments_too_long", message, true).with("tool", tool);
         }
         let mut guard = hosted.lock();
         let play = match self.loaded(hosted, &mut guard) {

@@ -270,7 +270,14 @@ impl House {
     /// As [`House::session`].
     pub fn records(&self, caller: &Caller, id: &str, from: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
         let hosted = self.find(caller, id)?;
-        Ok(self.keep.records(hosted.number, i64::try_from(from).unwrap_or(i64::MAX), limit.min(RECORDS))?)
+        let mut records = self.keep.records(hosted.number, i64::try_from(from).unwrap_or(i64::MAX), limit.min(RECORDS))?;
+        if self.worlds.get(&hosted.profile).is_none_or(|world| world.hide.dates || world.hide.entities) {
+            // Name and digest of a dataset say which days and companies it holds.
+            for record in records.iter_mut().filter(|record| record["type"] == "run_start") {
+                record["dataset"] = json!({ "name": "hidden", "sha256": null });
+            }
+        }
+        Ok(records)
     }
 
     /// A session of the caller, open or not. Every other id is the same 404.
@@ -279,7 +286,9 @@ impl House {
             let message = "There is no session of this id.";
             Refusal::new(FailureClass::InvalidInput, 404, "session_not_found", message, false)
         };
-        if let Some(known) = self.hosted().get(id) {
+        // Held until it is clear which one it is: a session that ends meanwhile is not put back as an open one.
+        let mut all = self.hosted();
+        if let Some(known) = all.get(id) {
             return if known.caller == caller.id { Ok(Arc::clone(known)) } else { Err(nobodys()) };
         }
         let row = self.keep.session(id)?.filter(|row| row.caller == caller.id).ok_or_else(nobodys)?;
@@ -290,8 +299,8 @@ impl House {
         if stage != Stage::Open {
             return Ok(hosted);
         }
-        // Somebody else may have been faster; there must be one.
-        Ok(Arc::clone(self.hosted().entry(row.id).or_insert(hosted)))
+        all.insert(row.id, Arc::clone(&hosted));
+        Ok(hosted)
     }
 
     /// The session that a call names, or the caller's only open one.

@@ -3,37 +3,35 @@
 
 use super::answer;
 use crate::Refusal;
-use std::sync::Arc;
+use crate::places::Places;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// Places for calls.
 #[derive(Debug)]
 pub(super) struct Gate {
-    places: Arc<Semaphore>,
-    all: u32,
+    places: Places,
     turn: Duration,
     answer: Duration,
 }
 
 impl Gate {
-    pub(super) fn new(calls: usize, turn: Duration, answer: Duration) -> Self {
-        let all = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
-        Self { places: Arc::new(Semaphore::new(all as usize)), all, turn, answer }
+    pub(super) fn new(calls: usize, callers: usize, turn: Duration, answer: Duration) -> Self {
+        Self { places: Places::new(calls, callers), turn, answer }
     }
 
-    /// Runs blocking work in its turn.
+    /// Runs blocking work of a caller in its turn.
     ///
     /// # Errors
     /// What the work refuses; `DEPENDENCY_UNAVAILABLE` when no turn came, or when the answer takes too long: the work goes on then, and
     /// a repetition with the same key gets its result.
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        caller: &str,
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let Ok(Ok(place)) = timeout(self.turn, Arc::clone(&self.places).acquire_owned()).await else {
+        let Ok(Some(place)) = timeout(self.turn, self.places.take(caller)).await else {
             return Err(answer::busy());
         };
         let working = spawn_blocking(move || {
@@ -50,18 +48,19 @@ impl Gate {
 
     /// Calls that work now.
     pub(super) fn working(&self) -> usize {
-        (self.all as usize).saturating_sub(self.places.available_permits())
+        self.places.held()
     }
 
     /// Waits until no call works. False when some still do after `most`.
     pub(super) async fn quiet(&self, most: Duration) -> bool {
-        matches!(timeout(most, self.places.acquire_many(self.all)).await, Ok(Ok(_)))
+        timeout(most, self.places.quiet()).await.unwrap_or(false)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -73,13 +72,13 @@ mod tests {
 
     #[test]
     fn a_call_without_a_place_is_told_to_come_again() {
-        let gate = Arc::new(Gate::new(1, SHORT, LONG));
+        let gate = Arc::new(Gate::new(1, 1, SHORT, LONG));
         let (go, waits) = channel::<()>();
         runtime().block_on(async {
             let (begun, first) = tokio::sync::oneshot::channel();
             let held = Arc::clone(&gate);
             let held = tokio::spawn(async move {
-                held.run(move || {
+                held.run("a", move || {
                     let _ = begun.send(());
                     Ok(waits.recv().is_ok())
                 })
@@ -87,22 +86,22 @@ mod tests {
             });
             first.await.unwrap();
             assert_eq!(gate.working(), 1);
-            let refused = gate.run(|| Ok(())).await.unwrap_err();
+            let refused = gate.run("a", || Ok(())).await.unwrap_err();
             assert_eq!((refused.status, refused.retry_after, refused.retryable), (503, Some(1), true));
             go.send(()).unwrap();
             assert_eq!(held.await.unwrap(), Ok(true));
-            assert_eq!(gate.run(|| Ok(7)).await, Ok(7));
+            assert_eq!(gate.run("a", || Ok(7)).await, Ok(7));
         });
     }
 
     // Complaint RG-3: what the client did not wait for goes on, and its place is taken until it ends.
     #[test]
     fn a_call_outlives_its_client() {
-        let gate = Arc::new(Gate::new(1, SHORT, SHORT));
+        let gate = Arc::new(Gate::new(1, 1, SHORT, SHORT));
         let (go, waits) = channel::<()>();
         let (done, ended) = channel();
         runtime().block_on(async {
-            let late = gate.run(move || {
+            let late = gate.run("a", move || {
                 waits.recv().unwrap();
                 done.send("done").unwrap();
                 Ok(())
@@ -117,8 +116,8 @@ mod tests {
 
     #[test]
     fn a_defect_is_told_without_its_words() {
-        let gate = Gate::new(1, SHORT, LONG);
-        let refused = runtime().block_on(gate.run(|| -> Result<(), Refusal> { panic!("the inside") })).unwrap_err();
+        let gate = Gate::new(1, 1, SHORT, LONG);
+        let refused = runtime().block_on(gate.run("a", || -> Result<(), Refusal> { panic!("the inside") })).unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (500, "internal"));
         assert!(!refused.record().to_string().contains("inside"));
         assert_eq!(gate.working(), 0);

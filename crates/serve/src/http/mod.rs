@@ -82,7 +82,7 @@ impl Door {
     pub fn new(house: Arc<House>, settings: Settings, bound: Option<SocketAddr>, log: Option<Log>) -> Self {
         let guard = Guard::new(bound.map(|address| address.ip()), &settings.hosts, &settings.limits);
         let limits = &settings.limits;
-        let gate = Gate::new(limits.calls, limits.turn_time, limits.answer_time);
+        let gate = Gate::new(limits.calls, house.caller_count(), limits.turn_time, limits.answer_time);
         Self(Arc::new(Inner { house, guard, gate, figures: Figures::default(), log, settings }))
     }
 

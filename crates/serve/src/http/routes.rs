@@ -247,10 +247,11 @@ impl Door {
     /// Asks the house for something that is shown as JSON.
     async fn ask<T: serde::Serialize + 'static>(
         &self,
+        caller: &Caller,
         work: impl FnOnce(&crate::House) -> Result<T, Refusal> + Send + 'static,
     ) -> Done {
         let door = self.clone();
-        let answered = self.0.gate.run(move || Answer::json(StatusCode::OK, &work(&door.0.house)?));
+        let answered = self.0.gate.run(&caller.id, move || Answer::json(StatusCode::OK, &work(&door.0.house)?));
         Ok(answered.await?)
     }
 
@@ -264,9 +265,9 @@ async fn health() -> Answer {
     Answer::text("application/json", br#"{"status":"ok"}"#.to_vec())
 }
 
-async fn metrics(State(door): State<Door>, Authed(_): Authed) -> Done {
+async fn metrics(State(door): State<Door>, Authed(caller): Authed) -> Done {
     let asked = door.clone();
-    let answered = door.0.gate.run(move || {
+    let answered = door.0.gate.run(&caller.id, move || {
         let inner = &asked.0;
         // This request holds a place, too.
         let text = inner.figures.text(&inner.house.metrics(), inner.gate.working().saturating_sub(1));
@@ -276,15 +277,18 @@ async fn metrics(State(door): State<Door>, Authed(_): Authed) -> Done {
 }
 
 async fn openapi(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    door.ask(move |house| Ok(document(&house.capabilities(&caller)))).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(document(&house.capabilities(&caller)))).await
 }
 
 async fn tools(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    door.ask(move |house| Ok(json!({ "tools": house.capabilities(&caller) }))).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(json!({ "tools": house.capabilities(&caller) }))).await
 }
 
 async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path<String>) -> Done {
-    door.ask(move |house| {
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| {
         let mut served = house.capabilities(&caller).into_iter();
         let found = served.find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
         found.cloned().ok_or_else(|| answer::protocol(StatusCode::NOT_FOUND, "No tool of this name is served to this caller."))
@@ -305,12 +309,14 @@ async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: Heade
         job: body.job,
     };
     // Nobody can stop the call but the house: a client that leaves finds the result under its key.
+    let seen = Arc::clone(&caller);
     let work = move || Answer::reply(&asked.0.house.invoke(&caller, &invocation, &key, &Watch::default())?, None);
-    Ok(door.0.gate.run(work).await?)
+    Ok(door.0.gate.run(&seen.id, work).await?)
 }
 
 async fn sessions(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    door.ask(move |house| Ok(json!({ "sessions": house.sessions(&caller) }))).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(json!({ "sessions": house.sessions(&caller) }))).await
 }
 
 async fn create_session(State(door): State<Door>, Authed(caller): Authed, headers: HeaderMap, body: Body) -> Done {
@@ -318,29 +324,33 @@ async fn create_session(State(door): State<Door>, Authed(caller): Authed, header
     let key = key(&headers)?;
     let body: SessionBody = shaped(door.object(&headers, body, Need::Optional).await?, &SCHEMA)?;
     let asked = door.clone();
+    let seen = Arc::clone(&caller);
     let work = move || {
         let request = SessionRequest { profile: body.profile, agent_revision_id: body.agent_revision_id };
         let reply = asked.0.house.create_session(&caller, &request, &key)?;
         let place = reply.body["session_id"].as_str().map(|id| format!("/v1/sessions/{id}"));
         Answer::reply(&reply, place)
     };
-    Ok(door.0.gate.run(work).await?)
+    Ok(door.0.gate.run(&seen.id, work).await?)
 }
 
 async fn session(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| house.session(&caller, &id)).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| house.session(&caller, &id)).await
 }
 
 async fn step(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
     let asked = door.clone();
-    Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.step(&caller, &id, &key)?, None)).await?)
+    let seen = Arc::clone(&caller);
+    Ok(door.0.gate.run(&seen.id, move || Answer::reply(&asked.0.house.step(&caller, &id, &key)?, None)).await?)
 }
 
 async fn close(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
     let asked = door.clone();
-    Ok(door.0.gate.run(move || Answer::reply(&asked.0.house.close_session(&caller, &id, &key)?, None)).await?)
+    let seen = Arc::clone(&caller);
+    Ok(door.0.gate.run(&seen.id, move || Answer::reply(&asked.0.house.close_session(&caller, &id, &key)?, None)).await?)
 }
 
 /// The key of a request that says nothing in its body.
@@ -352,15 +362,18 @@ async fn bare(door: &Door, headers: &HeaderMap, body: Body) -> Result<String, Re
 }
 
 async fn brief(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| Ok(json!({ "texts": house.brief(&caller, &id)? }))).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(json!({ "texts": house.brief(&caller, &id)? }))).await
 }
 
 async fn account(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| house.account(&caller, &id)).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| house.account(&caller, &id)).await
 }
 
 async fn offered(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| {
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| {
         let offered = house.offered(&caller, &id)?;
         let tools = offered.iter().map(|tool| {
             json!({
@@ -380,7 +393,8 @@ async fn offered(State(door): State<Door>, Authed(caller): Authed, Path(id): Pat
 
 async fn records(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, uri: Uri) -> Done {
     let (from, limit) = page(uri.query().unwrap_or(""))?;
-    door.ask(move |house| {
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| {
         let records = house.records(&caller, &id, from, limit)?;
         let next = (records.len() == limit).then(|| from.saturating_add(limit as u64));
         Ok(json!({ "from": from, "records": records, "next": next }))
@@ -410,15 +424,17 @@ fn page(query: &str) -> Result<(u64, usize), Refusal> {
 }
 
 async fn job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| Ok(house.job(&caller, &id)?.body)).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(house.job(&caller, &id)?.body)).await
 }
 
 async fn cancel_job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    door.ask(move |house| Ok(house.cancel_job(&caller, &id)?.body)).await
+    let seen = Arc::clone(&caller);
+    door.ask(&seen, move |house| Ok(house.cancel_job(&caller, &id)?.body)).await
 }
 
-async fn registry(State(door): State<Door>, Authed(_): Authed) -> Done {
-    door.ask(|house| Ok(house.research_registry().clone())).await
+async fn registry(State(door): State<Door>, Authed(caller): Authed) -> Done {
+    door.ask(&caller, |house| Ok(house.research_registry().clone())).await
 }
 
 #[cfg(test)]

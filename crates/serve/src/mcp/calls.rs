@@ -36,7 +36,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// Tools that can be called now, in catalog order, and the door's own.
 pub(super) async fn list(door: &Door, seat: &Seat) -> Result<Vec<Tool>, Refusal> {
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
-    door.run(move |house| {
+    door.run(&seat.caller, move |house| {
         let mut tools: Vec<Tool> = house.offered(&caller, &session)?.into_iter().map(tool).collect();
         tools.push(read_brief());
         Ok(tools)
@@ -197,7 +197,7 @@ async fn invoke(
     };
     let cancel = watch.cancel.clone();
     let caller = Arc::clone(&seat.caller);
-    let working = door.run(move |house| house.invoke(&caller, &invocation, &key, &watch));
+    let working = door.run(&seat.caller, move |house| house.invoke(&caller, &invocation, &key, &watch));
     let mut teller = Teller { peer: &context.peer, token, told: 0 };
     let reply = teller
         .while_working(working, hears, context, || {
@@ -273,11 +273,11 @@ async fn finish_job(
             () = context.ct.cancelled(), if !cancelled => {
                 cancelled = true;
                 let (caller, job) = (Arc::clone(&seat.caller), id.clone());
-                let _ = door.run(move |house| house.cancel_job(&caller, &job)).await;
+                let _ = door.run(&seat.caller, move |house| house.cancel_job(&caller, &job)).await;
             }
         }
         let (caller, job) = (Arc::clone(&seat.caller), id.clone());
-        let state = door.run(move |house| house.job(&caller, &job)).await?;
+        let state = door.run(&seat.caller, move |house| house.job(&caller, &job)).await?;
         if let Some(result) = state.body.get("result").filter(|result| !result.is_null()) {
             let json = traderharness_contract::json::text;
             // A result that is too long for a model has a text of its own.
@@ -332,7 +332,8 @@ async fn brief(door: &Door, seat: &Seat, arguments: &Map<String, Value>) -> Resu
         return Err(refusal);
     }
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
-    let (texts, state) = door.run(move |house| Ok((house.brief(&caller, &session)?, house.session(&caller, &session)?))).await?;
+    let (texts, state) =
+        door.run(&seat.caller, move |house| Ok((house.brief(&caller, &session)?, house.session(&caller, &session)?))).await?;
     let body = json!({
         "session_id": state.session_id,
         "day": state.day,
@@ -352,7 +353,7 @@ async fn next_point(door: &Door, seat: &Seat, finished: bool) -> String {
         return "The session has ended: that was its last day.".to_owned();
     }
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
-    match door.run(move |house| house.brief(&caller, &session)).await {
+    match door.run(&seat.caller, move |house| house.brief(&caller, &session)).await {
         Ok(texts) => resources::point_only(&texts),
         // The completion is done whatever became of the brief.
         Err(_) => "The clock has moved. Call read_brief for the new decision point.".to_owned(),

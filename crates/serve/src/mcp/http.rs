@@ -1,9 +1,9 @@
 //! Streamable HTTP at one address. Every request carries a token; a connection belongs to the caller who began it, and to anyone else it
 //! does not exist.
 
-use super::Door;
 use super::desk::Desk;
 use super::seat::Origin;
+use super::{Door, message};
 use crate::{Caller, Refusal};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -11,10 +11,13 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Router, routing};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use traderharness_contract::FailureClass;
@@ -29,6 +32,8 @@ pub struct HttpSettings {
     pub hosts: Vec<String>,
     /// Bytes of a message.
     pub body_bytes: usize,
+    /// Time for the whole of a message to arrive.
+    pub body_time: Duration,
     /// Open connections of all callers.
     pub connections: usize,
     /// Time without a request after which a connection is forgotten. Its hosted session stays.
@@ -37,7 +42,13 @@ pub struct HttpSettings {
 
 impl Default for HttpSettings {
     fn default() -> Self {
-        Self { hosts: Vec::new(), body_bytes: 1 << 20, connections: 256, idle: Duration::from_secs(2 * 60 * 60) }
+        Self {
+            hosts: Vec::new(),
+            body_bytes: 1 << 20,
+            body_time: Duration::from_secs(15),
+            connections: 256,
+            idle: Duration::from_secs(2 * 60 * 60),
+        }
     }
 }
 
@@ -46,7 +57,11 @@ struct Connections {
     door: Door,
     live: Arc<LocalSessionManager>,
     owners: Mutex<BTreeMap<String, String>>,
+    /// Ids of requests that wait for their answer, with their connection.
+    waiting: Mutex<BTreeSet<(String, String)>>,
     most: usize,
+    body_bytes: usize,
+    body_time: Duration,
 }
 
 impl Connections {
@@ -65,9 +80,61 @@ impl Connections {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// The whole of a message, within its size and its time.
+    async fn message(&self, body: Body) -> Result<Vec<u8>, Response> {
+        let plain = |status: StatusCode, code: &str, words: &str| {
+            refused(&Refusal::new(FailureClass::InvalidInput, status.as_u16(), code, words, false))
+        };
+        let read = tokio::time::timeout(self.body_time, Limited::new(body, self.body_bytes).collect());
+        match read.await {
+            Ok(Ok(bytes)) => Ok(bytes.to_bytes().to_vec()),
+            Ok(Err(fault)) if fault.is::<LengthLimitError>() => {
+                let words = format!("A message has at most {} bytes.", self.body_bytes);
+                Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &words))
+            }
+            Ok(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "malformed_request", "The message ended before it was complete.")),
+            Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "body_timeout", "The message did not arrive in time.")),
+        }
+    }
+
     fn begun(&self, id: &str, caller: &Caller) {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), caller.id.clone());
     }
+}
+
+/// A request that waits for its answer. Two of one id cannot be told apart, and one of them would wait for ever.
+struct Waiting {
+    connections: Arc<Connections>,
+    key: (String, String),
+}
+
+impl Waiting {
+    /// `None` when a request of this id waits already.
+    fn of(connections: &Arc<Connections>, connection: &str, id: String) -> Option<Self> {
+        let key = (connection.to_owned(), id);
+        let fresh = connections.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        fresh.then(|| Self { connections: Arc::clone(connections), key })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.connections.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// The id of a request, as JSON: 1 and "1" are two ids. Notifications and answers have none that counts here.
+fn request_id(message: &Value) -> Option<String> {
+    message.get("method")?;
+    Some(message::id(message.get("id")?)?.into_json_value().to_string())
+}
+
+/// The answer to what is no message, as the protocol has it.
+fn unread(fault: ErrorData, id: Option<RequestId>) -> Response {
+    let body = serde_json::to_vec(&ServerJsonRpcMessage::error(fault, id)).unwrap_or_default();
+    let mut response = (StatusCode::BAD_REQUEST, Body::from(body)).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// The door at `/mcp`, to be merged into a server's router.
@@ -87,7 +154,15 @@ pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSetti
         .with_max_request_body_bytes(settings.body_bytes);
     let desks = door.clone();
     let service = StreamableHttpService::new(move || Ok(Desk::new(desks.clone(), Origin::Http)), Arc::clone(&live), server);
-    let connections = Arc::new(Connections { door, live, owners: Mutex::default(), most: settings.connections });
+    let connections = Arc::new(Connections {
+        door,
+        live,
+        owners: Mutex::default(),
+        waiting: Mutex::default(),
+        most: settings.connections,
+        body_bytes: settings.body_bytes,
+        body_time: settings.body_time,
+    });
     Router::new()
         .route_service("/mcp", routing::any_service(service))
         .layer(from_fn_with_state(connections, guard))
@@ -122,7 +197,36 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
     }
     request.extensions_mut().insert(Arc::clone(&caller));
     let ends = request.method() == Method::DELETE;
+    let mut waits = None;
+    if request.method() == Method::POST {
+        let (head, body) = request.into_parts();
+        let bytes = match connections.message(body).await {
+            Ok(bytes) => bytes,
+            Err(response) => return response,
+        };
+        match message::read(&bytes) {
+            Ok(message) => {
+                if let (Some(connection), Some(id)) = (&named, request_id(&message)) {
+                    waits = Waiting::of(&connections, connection, id);
+                    if waits.is_none() {
+                        return unread(message::doubled(), None);
+                    }
+                }
+            }
+            Err((fault, id)) => return unread(fault, id),
+        }
+        request = Request::from_parts(head, Body::from(bytes));
+    }
     let mut response = next.run(request).await;
+    if let Some(waits) = waits {
+        // Until the answer is written, or nobody reads it any more.
+        response = response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _ = &waits;
+                frame
+            }))
+        });
+    }
     // Done at once, and clients take "accepted" for a failure here.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;

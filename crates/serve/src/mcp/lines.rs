@@ -4,13 +4,13 @@
 //! the other side does: a line is dropped beyond its limit, and no further request is read while too many wait for their answer or the
 //! other side does not read.
 
+use super::message;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId, RequestMetaObject,
     ServerJsonRpcMessage,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::{Error, ErrorKind};
@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{Notify, mpsc};
 
 /// Bytes of one message.
-pub(super) const LONGEST_LINE: usize = 4 << 20;
+pub(super) const LONGEST_LINE: usize = message::LONGEST;
 /// Requests that may wait for their answer at once.
 const MOST_OPEN: usize = 64;
 /// Lines that wait for the other side to read.
@@ -132,16 +132,9 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         if line.is_empty() {
             return Ok(None);
         }
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        let Ok(value) = serde_json::from_slice::<Value>(line) else {
-            let fault = ErrorData::parse_error("The line is not one JSON value.", None);
-            return Err(Box::new(ServerJsonRpcMessage::error(fault, None)));
-        };
-        if value.is_array() {
-            let fault = ErrorData::invalid_request("Batches are not part of the protocol: send one message a line.", None);
-            return Err(Box::new(ServerJsonRpcMessage::error(fault, None)));
-        }
-        let id = value.get("id").and_then(request_id);
+        let refused = |(fault, id)| Box::new(ServerJsonRpcMessage::error(fault, id));
+        let value = message::read(line).map_err(refused)?;
+        let malformed = message::malformed(&value);
         let notice = value.get("method").is_some() && value.get("id").is_none();
         match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
             Ok(JsonRpcMessage::Notification(notice)) if !self.begun => {
@@ -151,18 +144,11 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) if !self.begun => Ok(None),
             Ok(message) => match self.note(&message) {
                 true => Ok(Some(message)),
-                false => {
-                    // Without the id: the answer to the request that waits is still to come.
-                    let fault = ErrorData::invalid_request("A request of this id still waits for its answer.", None);
-                    Err(Box::new(ServerJsonRpcMessage::error(fault, None)))
-                }
+                false => Err(Box::new(ServerJsonRpcMessage::error(message::doubled(), None))),
             },
             // Nobody waits for an answer to a notification.
             Err(_) if notice => Ok(None),
-            Err(_) => {
-                let fault = ErrorData::invalid_request("The message is not a JSON-RPC 2.0 request of the protocol.", None);
-                Err(Box::new(ServerJsonRpcMessage::error(fault, id)))
-            }
+            Err(_) => Err(refused(malformed)),
         }
     }
 
@@ -197,15 +183,6 @@ fn begins(request: &ClientRequest) -> bool {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
         other => whole(other.get_meta()),
-    }
-}
-
-/// An id as it can be repeated in an answer.
-fn request_id(value: &Value) -> Option<RequestId> {
-    match value {
-        Value::String(text) => Some(RequestId::String(text.as_str().into())),
-        Value::Number(number) => number.as_i64().map(RequestId::Number),
-        _ => None,
     }
 }
 
@@ -277,6 +254,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
 mod tests {
     use super::*;
     use rmcp::model::{EmptyResult, ServerResult};
+    use serde_json::Value;
     use tokio::io::{DuplexStream, duplex, split};
 
     struct Client {

@@ -7,6 +7,7 @@
 //! | file | is |
 //! |---|---|
 //! | `lines` | messages as lines over a pair of streams |
+//! | `message` | one message as it came: strict, no batch |
 //! | `http` | streamable HTTP: tokens, hosts, whose connection it is |
 //! | `seat` | which hosted session a connection is about |
 //! | `desk` | the requests of the protocol |
@@ -19,6 +20,7 @@ mod calls;
 mod desk;
 mod http;
 mod lines;
+mod message;
 mod news;
 mod prompts;
 mod resources;
@@ -27,6 +29,7 @@ mod shown;
 
 pub use http::{HttpSettings, router};
 
+use crate::places::Places;
 use crate::{Caller, House, Refusal};
 use desk::Desk;
 use lines::Lines;
@@ -35,7 +38,7 @@ use seat::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use traderharness_contract::FailureClass;
 
 /// Calls of the house that this door makes at the same time.
@@ -49,7 +52,7 @@ pub struct Door(Arc<Inner>);
 struct Inner {
     house: Arc<House>,
     news: News,
-    places: Arc<Semaphore>,
+    places: Places,
     /// Held while a session is looked for and made, so that two first calls at once do not make two.
     opening: Mutex<()>,
     connections: AtomicU64,
@@ -74,9 +77,9 @@ impl Door {
     /// A door onto a house.
     pub fn new(house: Arc<House>) -> Self {
         Self(Arc::new(Inner {
+            places: Places::new(MOST_CALLS, house.caller_count()),
             house,
             news: News::default(),
-            places: Arc::new(Semaphore::new(MOST_CALLS)),
             opening: Mutex::new(()),
             connections: AtomicU64::new(1),
         }))
@@ -114,14 +117,14 @@ impl Door {
         served
     }
 
-    /// Runs work of the house on a thread that may block, in its turn.
-    async fn run<T, F>(&self, work: F) -> Result<T, Refusal>
+    /// Runs work of the house for a caller on a thread that may block, in its turn.
+    async fn run<T, F>(&self, caller: &Caller, work: F) -> Result<T, Refusal>
     where
         T: Send + 'static,
         F: FnOnce(&Arc<House>) -> Result<T, Refusal> + Send + 'static,
     {
         let broken = || Refusal::new(FailureClass::DependencyUnavailable, 503, "internal", "The call broke off.", true);
-        let Ok(place) = Arc::clone(&self.0.places).acquire_owned().await else { return Err(broken()) };
+        let Some(place) = self.0.places.take(&caller.id).await else { return Err(broken()) };
         let house = Arc::clone(&self.0.house);
         let working = tokio::task::spawn_blocking(move || {
             // Held by the work: a client that goes away makes no room.

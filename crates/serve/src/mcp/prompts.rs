@@ -75,7 +75,7 @@ pub(super) async fn get(
     let focus = read_focus(arguments)?;
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
     let (texts, state) = door
-        .run(move |house| Ok((house.brief(&caller, &session)?, house.session(&caller, &session)?)))
+        .run(&seat.caller, move |house| Ok((house.brief(&caller, &session)?, house.session(&caller, &session)?)))
         .await
         .map_err(|refusal| desk::refused(&refusal))?;
     let brief = if form.whole { markdown(&texts) } else { point_only(&texts) };

@@ -66,7 +66,7 @@ pub(super) fn changes(uri: &str) -> bool {
 pub(super) async fn read(door: &Door, seat: &Seat, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
     let asked = uri.to_owned();
-    let read = door.run(move |house| {
+    let read = door.run(&seat.caller, move |house| {
         Ok(Some(match asked.as_str() {
             BRIEF => (MARKDOWN, markdown(&house.brief(&caller, &session)?)),
             ACCOUNT => (JSON, pretty(&house.account(&caller, &session)?)),
@@ -134,7 +134,7 @@ pub(super) async fn complete(door: &Door, seat: &Seat, uri: &str, argument: &str
         return Ok(Vec::new());
     }
     let (caller, begin) = (Arc::clone(&seat.caller), value.to_owned());
-    let tools = door.run(move |house| {
+    let tools = door.run(&seat.caller, move |house| {
         let tools = house.capabilities(&caller).into_iter().filter_map(|c| c.tool.clone());
         Ok(tools.filter(|tool| tool.starts_with(&begin)).take(100).collect())
     });

@@ -136,7 +136,7 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
         }
         (None, None, Unnamed::Finds) => {
             let seen = Arc::clone(&caller);
-            let only = door.run(move |house| Ok(house.session_of(&seen, None).map(|hosted| hosted.id.clone()))).await?;
+            let only = door.run(&caller, move |house| Ok(house.session_of(&seen, None).map(|hosted| hosted.id.clone()))).await?;
             match only {
                 Ok(session) => Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) }),
                 // The session of a caller without connections; a finished one stays it until another is named.
@@ -149,7 +149,7 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
 
 async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<Seat, Refusal> {
     let (seen, id) = (Arc::clone(&caller), session.clone());
-    door.run(move |house| house.session(&seen, &id)).await?;
+    door.run(&caller, move |house| house.session(&seen, &id)).await?;
     Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) })
 }
 
@@ -162,7 +162,7 @@ async fn made_once(door: &Door, caller: Arc<Caller>, said: &Said, label: &str) -
 async fn make(door: &Door, caller: Arc<Caller>, said: &Said, key: &str, own: bool) -> Result<Seat, Refusal> {
     let request = SessionRequest { profile: said.profile.clone(), agent_revision_id: said.revision.clone() };
     let (seen, key) = (Arc::clone(&caller), key.to_owned());
-    let reply = door.run(move |house| house.create_session(&seen, &request, &key)).await?;
+    let reply = door.run(&caller, move |house| house.create_session(&seen, &request, &key)).await?;
     let session = reply.body.get("session_id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
     Ok(Seat { caller, session, own, used: AtomicBool::new(!own) })
 }

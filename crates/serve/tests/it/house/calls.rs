@@ -110,6 +110,20 @@ fn faulty_arguments_count_in_the_phase_as_they_do_in_a_loop() {
     assert_eq!(hosted.house.session(&hosted.caller, &hosted.session).unwrap().point, "open_2");
 }
 
+// What no model could read would be kept with the session and sent back, at no cost to who sent it.
+#[test]
+fn faulty_arguments_of_any_length_cost_the_house_nothing() {
+    let hosted = Hosted::new();
+    let kept = || hosted.house.records(&hosted.caller, &hosted.session, 0, 1_000).unwrap().len();
+    let before = kept();
+    let refused = hosted.call("get_portfolio", json!({"x": "a".repeat(500_000)}), "k1").unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (422, "arguments_too_long"));
+    assert!(refused.record().to_string().len() < 1_000);
+    assert_eq!(kept(), before);
+    hosted.call("get_portfolio", json!({"x": "a".repeat(500)}), "k2").unwrap_err();
+    assert!(kept() > before);
+}
+
 #[test]
 fn sessions_of_others_are_not_there() {
     let store = store();

@@ -49,6 +49,10 @@ fn a_good_file_is_read_and_what_it_leaves_out_has_a_default() {
 
 #[test]
 fn every_fault_is_told_at_once_with_its_path() {
+    let mut one = good();
+    one["callers"][0]["grants"] = json!(["*", "marked.*"]);
+    let told = read(&one).unwrap_err().to_string();
+    assert!(told.contains("/callers/0/grants/1: there is no scope of this name"), "{told}");
     let mut value = good();
     value["callers"][0]["token_env"] = "TOKEN".into();
     value["callers"][0]["grants"] = json!(["market.barz", "*"]);

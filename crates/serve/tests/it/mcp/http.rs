@@ -127,7 +127,7 @@ async fn nobody_comes_without_a_token_or_from_another_site() {
     check(&header("content-type", "text/plain"), 415).await;
     check(&header("accept", "text/html"), 406).await;
     check(&|r| *r.body_mut() = Body::from("x".repeat((1 << 20) + 1)), 413).await;
-    check(&|r| *r.body_mut() = Body::from("{"), 415).await;
+    check(&|r| *r.body_mut() = Body::from("{"), 400).await;
     check(&|r| *r.method_mut() = axum::http::Method::PUT, 405).await;
 }
 
@@ -208,6 +208,76 @@ async fn clients_without_a_handshake_stay_in_one_session() {
     assert_eq!(record(&unclear["result"])["details"]["code"], "session_ambiguous");
     let fresh = http.modern(ALICE, "tools/call", Some("read_brief"), brief, Some("new")).await;
     assert_eq!(record(&fresh["result"])["details"]["code"], "invalid_session_name");
+}
+
+// A request of an id that waits already would take the answer of the one before, and one of the two would wait for ever.
+#[tokio::test]
+async fn two_requests_of_one_id_at_once_are_refused() {
+    let http = Http::new();
+    let (connection, _) = http.hello(ALICE).await;
+    let ping = async |id: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let request = post(ALICE, &body).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
+        http.send(request.body(Body::from(body.to_string())).unwrap()).await
+    };
+    let first = ping(json!(7)).await;
+    assert_eq!(first.status(), 200);
+    let second = ping(json!(7)).await;
+    assert_eq!(second.status(), 400);
+    let second = Http::messages(second).await;
+    assert_eq!((&second[0]["error"]["code"], &second[0]["id"]), (&json!(-32600), &Value::Null));
+    assert_eq!(ping(json!("7")).await.status(), 200, "1 and \"1\" are two ids");
+    assert_eq!(Http::messages(first).await.pop().unwrap()["result"], json!({}));
+    assert_eq!(ping(json!(7)).await.status(), 200);
+}
+
+#[tokio::test]
+async fn what_is_no_strict_message_is_answered_in_the_protocols_form() {
+    let http = Http::new();
+    let (connection, _) = http.hello(ALICE).await;
+    let check = async |text: &str, code: i64, id: Value| {
+        let request = post(ALICE, &Value::Null).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
+        let response = http.send(request.body(Body::from(text.to_owned())).unwrap()).await;
+        assert_eq!(response.status(), 400, "{text}");
+        let answer = Http::messages(response).await.pop().unwrap();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}: {answer}");
+    };
+    check("{", -32700, Value::Null).await;
+    check("[]", -32600, Value::Null).await;
+    check("null", -32600, Value::Null).await;
+    let order = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"place_order","arguments":{"quantity":100,"quantity":9}}}"#;
+    check(order, -32600, json!(3)).await;
+    check(
+        &format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{}{}}}"#, "[".repeat(90), "]".repeat(90)),
+        -32600,
+        json!(4),
+    )
+    .await;
+}
+
+/// A body of which nothing ever comes.
+struct Never;
+
+impl hyper::body::Body for Never {
+    type Data = hyper::body::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        std::task::Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_never_arrives_is_given_up() {
+    let mut http = Http::new();
+    let settings = HttpSettings { body_time: std::time::Duration::from_millis(1), ..HttpSettings::default() };
+    http.router = TowerToHyperService::new(router(Door::new(Arc::clone(&http.house)), &settings));
+    let response = http.send(post(ALICE, &Value::Null).body(Body::new(Never)).unwrap()).await;
+    assert_eq!(response.status(), 408);
+    assert_eq!(Http::messages(response).await[0]["details"]["code"], "body_timeout");
 }
 
 #[tokio::test]
