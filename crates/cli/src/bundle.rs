@@ -59,15 +59,33 @@ pub(crate) fn fault(error: BundleError, path: &Path) -> Fault {
     };
     let hint = match &error {
         BundleError::Newer { .. } => None,
+        BundleError::Recording(error) if !matches!(error, RecordingError::Changed { .. }) => advice(error),
         BundleError::Twice { .. } => Some("give the run folders other names"),
         BundleError::NoManifest { .. } => Some("pass a folder that `traderharness bundle --out` made"),
-        _ if class == Class::Finding => Some("take the bundle from where it was made; nothing of it was used"),
-        _ => None,
+        BundleError::Io { .. } => None,
+        BundleError::Link { .. } | BundleError::NotAFile { .. } | BundleError::Unnamed { .. } => Some(
+            "a bundle holds the files that its manifest names and nothing else; remove it, or take the bundle from where it was made",
+        ),
+        _ => Some("take the bundle from where it was made; nothing of it was used"),
     };
     let fault = Fault::new(class, error).context(format!("bundle `{}`", path.display()));
     match hint {
         Some(hint) => fault.hint(hint),
         None => fault,
+    }
+}
+
+/// What to do about a recording that cannot be used; `None` where its error says that already.
+pub(crate) const fn advice(error: &RecordingError) -> Option<&'static str> {
+    match error {
+        RecordingError::Io { .. }
+        | RecordingError::Empty { .. }
+        | RecordingError::Newer { .. }
+        | RecordingError::PartialExists { .. } => None,
+        RecordingError::Broken { .. } | RecordingError::Changed { .. } => {
+            Some("take the file as the run wrote it, from a copy or a bundle, or record the run again")
+        }
+        RecordingError::Diverged { .. } => Some("put back what the run was made with, or record it again"),
     }
 }
 
@@ -161,7 +179,9 @@ fn recording(error: RecordingError, file: &Path) -> Fault {
         RecordingError::Changed { .. } => Class::Finding,
         _ => Class::Input,
     };
-    Fault::new(class, error).context(format!("cassette `{}`", file.display()))
+    let hint = advice(&error);
+    let fault = Fault::new(class, error).context(format!("cassette `{}`", file.display()));
+    if let Some(hint) = hint { fault.hint(hint) } else { fault }
 }
 
 /// A run that is to be bundled.
@@ -221,8 +241,12 @@ fn make(options: &BundleOptions, out: &Path) -> Outcome {
         return Err(Fault::text(Class::Input, "no run came to its end, so there is nothing to bundle"));
     }
     // What several comparisons came to cannot stand under one name.
-    let comparisons: Vec<PathBuf> =
-        options.runs.iter().map(|path| path.join("compare.json")).filter(|file| file.is_file()).collect();
+    let mut comparisons: Vec<PathBuf> = Vec::new();
+    for file in options.runs.iter().map(|path| path.join("compare.json")) {
+        if own(&file)? {
+            comparisons.push(file);
+        }
+    }
     match &comparisons[..] {
         [] => {}
         [one] => draft.file("compare.json".to_owned(), bytes(one)?).map_err(|e| fault(e, out))?,
@@ -263,9 +287,12 @@ fn unfinished(folder: &RunFolder) -> Option<String> {
 fn add(draft: &mut Draft, run: &Run, private: bool, out: &Path) -> Result<Manifest, Fault> {
     let folder = &run.folder;
     let named = |fault: Fault| fault.context(format!("the run in `{}`", folder.path.display()));
+    own(&folder.cassette())?;
     let cassette = bundle::sealed(&folder.cassette()).map_err(|e| recording(e, &folder.cassette()))?;
     let manifest = manifest(&Replay::new(cassette.clone())).map_err(named)?;
-    let card = serde_json::to_value(&manifest.card).map_err(|e| Fault::new(Class::Input, e))?;
+    // As it was recorded: the manifest of a bundle says what the recording says.
+    let recorded = cassette.meta().and_then(|meta| meta.extra.get("manifest")).and_then(|manifest| manifest.get("card"));
+    let card = recorded.cloned().unwrap_or_default();
     let style = serde_json::to_value(manifest.style).ok().and_then(|style| style.as_str().map(str::to_owned)).unwrap_or_default();
     let agent = DraftAgent {
         name: run.name.clone(),
@@ -279,7 +306,7 @@ fn add(draft: &mut Draft, run: &Run, private: bool, out: &Path) -> Result<Manife
     draft.agent(agent, &cassette).map_err(|e| named(fault(e, out)))?;
     let inside = |name: &str| format!("runs/{}/{name}", run.name);
     let mut put = |name: &str, path: &Path| -> Result<(), Fault> {
-        if path.is_file() { draft.file(inside(name), bytes(path)?).map_err(|e| named(fault(e, out))) } else { Ok(()) }
+        if own(path)? { draft.file(inside(name), bytes(path)?).map_err(|e| named(fault(e, out))) } else { Ok(()) }
     };
     put("trajectory.jsonl", &folder.trajectory())?;
     put("summary.json", &folder.summary())?;
@@ -296,6 +323,22 @@ fn add(draft: &mut Draft, run: &Run, private: bool, out: &Path) -> Result<Manife
         }
     }
     Ok(manifest)
+}
+
+/// Whether a file of a run is there. One that is a link, a pipe or a folder is refused: what it leads to is not the run's, and a bundle
+/// is handed on.
+fn own(path: &Path) -> Result<bool, Fault> {
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Fault::new(Class::Environment, e).context(format!("`{}` cannot be read", path.display()))),
+        Ok(meta) if meta.is_file() => Ok(true),
+        Ok(_) => Err(no_plain_file(path)),
+    }
+}
+
+fn no_plain_file(path: &Path) -> Fault {
+    Fault::text(Class::Input, format!("`{}` is no plain file, so it cannot be put into a bundle", path.display()))
+        .hint("put the file itself there, as the run wrote it")
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Fault> {
@@ -325,8 +368,7 @@ fn files_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, Fault> {
             } else if kind.is_file() {
                 found.push((name, entry.path()));
             } else {
-                let what = format!("`{}` is no plain file, so it cannot be put into a bundle", entry.path().display());
-                return Err(Fault::text(Class::Input, what));
+                return Err(no_plain_file(&entry.path()));
             }
             if found.len() > MOST_FILES {
                 return Err(Fault::text(Class::Input, format!("`{}` holds more files than a bundle takes", folder.display())));

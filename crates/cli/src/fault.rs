@@ -119,7 +119,12 @@ pub(crate) fn read_text(what: &str, path: &std::path::Path) -> Result<String, Fa
     if bytes.len() as u64 > TEXT_BYTES {
         return Err(Fault::text(Class::Input, format!("{what} `{}` is longer than {} MiB", path.display(), TEXT_BYTES >> 20)));
     }
-    String::from_utf8(bytes).map_err(|e| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, e)))
+    // It was read; what it holds is bad input.
+    String::from_utf8(bytes).map_err(|e| {
+        Fault::new(Class::Input, e.utf8_error())
+            .context(format!("{what} `{}` cannot be read", path.display()))
+            .hint("the file must be UTF-8 text")
+    })
 }
 
 /// Reads YAML or JSON into a value. A key that stands twice in a mapping is an error: one of the two would be lost.

@@ -76,6 +76,12 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     rows
 }
 
+/// A cell with blanks up to a width. Formatting with a width gives up above 65,535 characters, and a result file may hold any text.
+fn padded(cell: &str, width: usize) -> String {
+    let blanks = width.saturating_sub(cell.chars().count());
+    format!("{cell}{}", " ".repeat(blanks))
+}
+
 /// Columns of texts, the first one left-aligned, with two spaces between.
 pub(crate) fn table(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
@@ -83,7 +89,7 @@ pub(crate) fn table(lines: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for line in lines {
-        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| padded(cell, *width)).collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }

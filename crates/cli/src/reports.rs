@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use traderharness_harness::metrics::{Basis, Metrics, Undefined, metrics};
 use traderharness_market::{Cash, Code, Day, DecisionPoint, FeeSchedule, Fees, Minute, Price, Shares, Side};
 use traderharness_replay::cassette::Scheme;
-use traderharness_replay::trajectory::{self, RunStart};
+use traderharness_replay::trajectory::{self, Entry, RunStart};
 use traderharness_replay::{Cassette, Fingerprint, Record};
 use traderharness_tools_exec::order::RuleSet;
 use traderharness_tools_exec::{Fill, Origin};
@@ -155,7 +155,7 @@ impl Report {
         let folder = RunFolder::of(path);
         let kept = read_result(&folder)?;
         let recording = if folder.trajectory().is_file() { Some(Recording::read(&folder)?) } else { None };
-        let (result, differences) = match (kept, &recording) {
+        let (result, mut differences) = match (kept, &recording) {
             (Some(kept), Some(recording)) => {
                 let differences = recording.differences(&kept);
                 (kept, differences)
@@ -168,6 +168,7 @@ impl Report {
             }
         };
         let cassette = Tape::of(&folder, &result.status);
+        differences.extend(recording.as_ref().and_then(|recording| recording.other(&folder)));
         Ok(Self { name, result, differences, recorded: recording.is_some(), cassette })
     }
 
@@ -209,7 +210,11 @@ pub(crate) fn read_result(folder: &RunFolder) -> Result<Option<RunResult>, Fault
     if !path.is_file() {
         return Ok(None);
     }
-    let named = |e: serde_json::Error| Fault::new(Class::Input, e).context(format!("`{}` is no result of a run", path.display()));
+    let named = |e: serde_json::Error| {
+        Fault::new(Class::Input, e)
+            .context(format!("`{}` is no result of a run", path.display()))
+            .hint("take it as the run wrote it, or move it away: what the trajectory tells is computed without it")
+    };
     serde_json::from_str(&read_text("result", &path)?).map(Some).map_err(named)
 }
 
@@ -223,6 +228,8 @@ struct Recording {
     tokens: (u64, u64),
     /// How the run ended, when it did.
     ended: Option<String>,
+    /// Requests and answers, to hold them against the cassette.
+    asked: Vec<Entry>,
     /// The file ends in the middle of a record.
     is_cut: bool,
 }
@@ -237,9 +244,13 @@ impl Recording {
             requests: 0,
             tokens: (0, 0),
             ended: None,
+            asked: Vec::new(),
             is_cut: read.cut.is_some(),
         };
         for entry in read.entries {
+            if matches!(entry.record, Record::ModelRequest { .. } | Record::ModelResponse { .. }) {
+                recording.asked.push(entry.clone());
+            }
             match entry.record {
                 Record::RunStart(start) => recording.start = start,
                 Record::ModelResponse { response, .. } => {
@@ -258,6 +269,13 @@ impl Recording {
         Ok(recording)
     }
 
+    /// Where the trajectory is not of the cassette beside it. A damaged cassette is told apart.
+    fn other(&self, folder: &RunFolder) -> Option<String> {
+        let cassette = Cassette::load(folder.cassette()).ok()?;
+        trajectory::of_another(&self.asked, &cassette)
+            .map(|what| format!("trajectory: it is not of the cassette beside it: {what}"))
+    }
+
     /// Where a result is not what the recording gives. What only the run could know (gains of sells, the index) is taken as it is.
     fn differences(&self, result: &RunResult) -> Vec<String> {
         let mut found = Vec::new();
@@ -274,6 +292,19 @@ impl Recording {
         };
         check("trades", bare(&result.trades), bare(&self.trades));
         check("requests", result.requests.into(), self.requests.into());
+        if let Some(ended) = &self.ended {
+            check("status", result.status.clone().into(), ended.clone().into());
+        }
+        check("model", result.model.clone().into(), self.start.model.clone().into());
+        check("contract_version", result.contract_version.clone().into(), self.start.contract_version.clone().into());
+        let manifest = self.start.run.get("manifest");
+        if let Some(cash) = manifest.and_then(|manifest| manifest.get("card")?.get("initial_cash")?.as_f64()) {
+            check("initial_cash", result.initial_cash.into(), cash.into());
+        }
+        let equity = self.days.last().map_or(result.initial_cash, |day| day.equity);
+        check("final_equity", result.final_equity.into(), equity.into());
+        let of_run = |name: &str| result.dataset.get(name).cloned().unwrap_or_default();
+        check("dataset", json!([of_run("name"), of_run("digest")]), json!([self.start.dataset.name, self.start.dataset.sha256]));
         if result.tokens.get("estimated_requests").and_then(Value::as_u64) == Some(0) {
             let kept = (result.tokens.get("input").cloned(), result.tokens.get("output").cloned());
             check("tokens", json!(kept), json!((Some(self.tokens.0), Some(self.tokens.1))));

@@ -106,9 +106,14 @@ fn style(of: &Value) -> Option<&str> {
     of.get("mask")?.get("entities")?.as_str()
 }
 
+/// Opens a plain file. What this looks for lies beside artifacts by chance: opening a pipe would wait for somebody who writes.
+fn plain(path: &Path) -> Option<File> {
+    std::fs::metadata(path).ok()?.is_file().then(|| File::open(path).ok()).flatten()
+}
+
 fn json(path: &Path) -> Option<Value> {
     let mut text = String::new();
-    File::open(path).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
+    plain(path)?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
@@ -118,6 +123,6 @@ fn head(path: &Path) -> Option<Value> {
         return None;
     }
     let mut line = String::new();
-    std::io::BufReader::new(File::open(path).ok()?.take(HEAD_BYTES)).read_line(&mut line).ok()?;
+    std::io::BufReader::new(plain(path)?.take(HEAD_BYTES)).read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()
 }

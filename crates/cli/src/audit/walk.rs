@@ -2,17 +2,21 @@
 
 use super::runs::style_of;
 use super::shown;
+use serde_json::Value;
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use traderharness_ingest::rows::{RowLimits, Rows, Unpacked};
-use traderharness_replay::audit::{Auditor, FindingKind, Findings, Kind, Rules, whole_file};
+use traderharness_replay::audit::{Auditor, FindingKind, Findings, Kind, Rules, texts_in_base64, whole_file};
 
 /// Deepest nesting of folders.
 const DEEPEST: usize = 64;
 /// How a Parquet file begins.
 const PARQUET: &[u8] = b"PAR1";
+
+/// Under what name Arrow keeps its own schema, as base64, beside the rows.
+const ARROW: &str = "ARROW:schema";
 
 /// What was found, and in how many files.
 #[derive(Debug, Default)]
@@ -125,9 +129,17 @@ impl<'a> Walk<'a> {
             Ok(rows) => rows,
             Err(e) => return self.missed(path, "parquet", &e.to_string()),
         };
-        let described = rows.described().to_string();
-        let beside = self.search(path, described.as_bytes(), Kind::Json);
+        let described = rows.described();
+        let beside = self.search(path, described.to_string().as_bytes(), Kind::Json);
         self.seen.found.append(Findings { bytes: 0, ..beside });
+        // Names and notes of columns stand there once more, where nobody sees them.
+        for pair in described.get("metadata").and_then(Value::as_array).into_iter().flatten() {
+            if pair.get("key").and_then(Value::as_str) == Some(ARROW) {
+                let texts = texts_in_base64(pair.get("value").and_then(Value::as_str).unwrap_or_default());
+                let beside = self.search(path, texts.as_bytes(), Kind::Text);
+                self.seen.found.append(Findings { bytes: 0, ..beside });
+            }
+        }
         self.scan(path, rows.into_read(), Kind::Rows);
     }
 

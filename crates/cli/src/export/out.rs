@@ -103,6 +103,12 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// A file beside the wanted one. What a kill leaves of it is known by its name.
+fn draft(path: &Path) -> std::io::Result<NamedTempFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    tempfile::Builder::new().prefix(&format!(".{name}.")).suffix(".partial").tempfile_in(folder(path))
+}
+
 fn not_there(path: &Path) -> Result<(), Fault> {
     if std::fs::symlink_metadata(path).is_err() {
         return Ok(());
@@ -115,7 +121,7 @@ impl Draft {
     /// Starts one in the folder of the file.
     pub(super) fn beside(path: &Path) -> Result<Self, Fault> {
         not_there(path)?;
-        let file = NamedTempFile::new_in(folder(path)).map_err(fault("made", path))?;
+        let file = draft(path).map_err(fault("made", path))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 18, file), bytes: 0, rows: 0 })
     }
 
@@ -146,7 +152,7 @@ impl Draft {
             Format::Parquet => {
                 let all = 0..self.bytes;
                 let mut lines = BufReader::with_capacity(1 << 18, self.part(all)?);
-                let file = NamedTempFile::new_in(folder(path)).map_err(fault("made", path))?;
+                let file = draft(path).map_err(fault("made", path))?;
                 let failed = |e| Fault::new(Class::Environment, e).context(format!("`{}` cannot be written", path.display()));
                 let mut writer = RowWriter::new(file, &table.columns()).map_err(failed)?;
                 let mut line = String::new();

@@ -92,7 +92,7 @@ impl Tape {
                 let cassette = bundle.cassette(agent).cloned();
                 let cassette =
                     cassette.ok_or_else(|| Fault::text(Class::Finding, format!("`{}` has no recording", self.name)))?;
-                let entries = self.entries(&bundle.run(agent).join("trajectory.jsonl"))?;
+                let entries = self.entries(&bundle.run(agent).join("trajectory.jsonl"), &cassette)?;
                 Ok(Loaded { id: id(bytes), cassette, entries })
             }
         }
@@ -100,8 +100,14 @@ impl Tape {
 
     fn recording(&self, path: &Path, trajectory: &Path) -> Result<Loaded, Fault> {
         let fault = |e: RecordingError| self.fault(e);
-        let bytes = std::fs::read(path)
-            .map_err(|e| Fault::new(Class::Environment, e).context(format!("the recording of `{}` cannot be read", self.name)))?;
+        let unread = |e: std::io::Error| {
+            Fault::new(Class::Environment, e).context(format!("the recording of `{}` cannot be read", self.name))
+        };
+        // A pipe or a device may have no end.
+        if !std::fs::metadata(path).map_err(unread)?.is_file() {
+            return Err(unread(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file")));
+        }
+        let bytes = std::fs::read(path).map_err(unread)?;
         let partial = path.extension().is_some_and(|ending| ending == "partial");
         let cassette = if partial {
             Cassette::read_partial(path).map_err(fault)?.0
@@ -110,21 +116,30 @@ impl Tape {
             cassette.verify().map_err(fault)?;
             cassette
         };
-        let entries = self.entries(trajectory)?;
+        let entries = self.entries(trajectory, &cassette)?;
         Ok(Loaded { id: id(&bytes), cassette, entries })
     }
 
-    /// Records of the trajectory up to its last whole one; none where it is not kept.
-    fn entries(&self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    /// Records of the trajectory up to its last whole one; none where it is not kept. Days and rewards come from it, so that of another
+    /// recording is refused.
+    fn entries(&self, path: &Path, cassette: &Cassette) -> Result<Vec<Entry>, Fault> {
         if !path.is_file() {
             return Ok(vec![]);
         }
-        trajectory::read(path).map(|read| read.entries).map_err(|e| self.fault(e))
+        let entries = trajectory::read(path).map_err(|e| self.fault(e))?.entries;
+        match trajectory::of_another(&entries, cassette) {
+            None => Ok(entries),
+            Some(what) => Err(Fault::text(Class::Finding, what)
+                .context(format!("`{}` cannot be exported: `{}` is not of its recording", self.name, path.display()))
+                .hint("export the run folder as it was written, or its cassette alone under another name")),
+        }
     }
 
     fn fault(&self, error: RecordingError) -> Fault {
         let class = if matches!(error, RecordingError::Io { .. }) { Class::Environment } else { Class::Finding };
-        Fault::new(class, error).context(format!("`{}` cannot be exported", self.name))
+        let hint = crate::bundle::advice(&error);
+        let fault = Fault::new(class, error).context(format!("`{}` cannot be exported", self.name));
+        if let Some(hint) = hint { fault.hint(hint) } else { fault }
     }
 }
 

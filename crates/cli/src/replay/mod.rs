@@ -112,7 +112,10 @@ pub(crate) fn manifest_under(player: &Replay, pack: Option<&Path>) -> Result<Man
             .hint("record with `traderharness run --record DIR`")
     })?;
     let mut manifest: Manifest = serde_json::from_value(value)
-        .map_err(|e| Fault::new(Class::Input, e).context("the manifest of the cassette cannot be read"))?;
+        .map_err(|e| Fault::new(Class::Input, e).context("the manifest of the cassette cannot be read"))
+        .map_err(|fault| {
+            fault.hint("take the cassette as the run wrote it; its first line holds what the run was set up with")
+        })?;
     manifest.contract = contract::of_recording(&meta, manifest.pack.as_deref(), pack)?;
     Ok(manifest)
 }
@@ -220,7 +223,11 @@ fn play_noting(
     let player = client.into_player();
     if player.cassette().scheme() == Scheme::Whole {
         // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.
-        player.cassette().verify().map_err(|e| Fault::new(Class::Finding, e))?;
+        player.cassette().verify().map_err(|e| {
+            let hint = crate::bundle::advice(&e);
+            let fault = Fault::new(Class::Finding, e);
+            if let Some(hint) = hint { fault.hint(hint) } else { fault }
+        })?;
     }
     player.finish().map_err(|e| {
         let unused = matches!(e, ReplayError::Unused { .. });

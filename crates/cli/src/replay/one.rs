@@ -18,7 +18,11 @@ use traderharness_harness::resume::CheckingJournal;
 use traderharness_harness::run::{Budgets, Observer};
 use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_market::Mask;
+use traderharness_replay::diff::differences;
 use traderharness_replay::{Cassette, Record, RecordingError, Replay};
+
+/// Differences shown of one file.
+const SHOWN: usize = 5;
 
 /// A recording, and the folder of its run.
 pub(crate) struct Tape {
@@ -56,8 +60,10 @@ impl Tape {
         let cassette = Cassette::load(&file).map_err(|e| {
             let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
             let missing = class == Class::Environment;
+            let hint = crate::bundle::advice(&e);
             let fault = Fault::new(class, e).context(format!("cassette `{}`", file.display()));
-            if missing { fault.hint("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { fault }
+            let hint = if missing { Some("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { hint };
+            if let Some(hint) = hint { fault.hint(hint) } else { fault }
         })?;
         Ok(Self { cassette, folder, whole: path.is_dir() })
     }
@@ -166,7 +172,11 @@ pub(crate) fn one(
         return Err(Fault::text(
             Class::Finding,
             format!("the trajectory has {} record(s) that the run does not give", checked.left()),
-        ));
+        )
+        .hint("lines were added to it, or the run ended early: take the trajectory as the run wrote it"));
+    }
+    if whole {
+        check_summary(&folder, &replayed)?;
     }
     let kept = if whole { read_result(&folder)? } else { None };
     let results = kept.map(|kept| {
@@ -174,6 +184,22 @@ pub(crate) fn one(
         (kept, now)
     });
     Ok(Came { replayed, code, records, results })
+}
+
+/// Fails when the counts of a run that were kept are not those that it gives.
+fn check_summary(folder: &RunFolder, replayed: &Replayed) -> Result<(), Fault> {
+    let file = folder.summary();
+    if !file.is_file() {
+        return Ok(());
+    }
+    let changed = |what: String| {
+        Fault::text(Class::Finding, format!("`{}` is not what the run gives: {what}", file.display()))
+            .hint("requests and trajectory are identical; that file was changed")
+    };
+    let kept: Value = serde_json::from_str(&read_text("summary", &file)?).map_err(|e| changed(e.to_string()))?;
+    let now = machine(&replayed.summary, &replayed.world);
+    let found: Vec<String> = differences(&kept, &now, SHOWN).iter().map(ToString::to_string).collect();
+    if found.is_empty() { Ok(()) } else { Err(changed(found.join("\n"))) }
 }
 
 /// The result of a replay, with the names of the kept one that nothing else of the run depends on.

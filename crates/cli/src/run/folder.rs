@@ -214,7 +214,11 @@ impl RunFolder {
         if !asked.is_dir() || !self.trajectory().is_file() {
             return Ok(None);
         }
-        let read = trajectory::read(self.trajectory()).map_err(|e| Fault::new(Class::Finding, e))?;
+        let read = trajectory::read(self.trajectory()).map_err(|e| {
+            let hint = crate::bundle::advice(&e);
+            let fault = Fault::new(Class::Finding, e);
+            if let Some(hint) = hint { fault.hint(hint) } else { fault }
+        })?;
         match read.cut {
             None => Ok(Some(read.entries)),
             Some(_) => {
@@ -233,5 +237,6 @@ impl RunFolder {
         serde_json::from_str(&text)
             .map(Some)
             .map_err(|e| Fault::new(Class::Input, e).context(format!("`{}` is not a private run file", path.display())))
+            .map_err(|fault| fault.hint("--mask-key, --start and --end replace it: move it away, or take it as the run wrote it"))
     }
 }

@@ -131,6 +131,8 @@ fn leaking(folder: &Path, said: &str) -> PathBuf {
     request.messages.push(Message::user("what now"));
     recorder.record("main", &request, &Response::new(Message::assistant(said, &[]))).unwrap();
     recorder.finish().unwrap();
+    // What was kept of the run is of another recording now.
+    std::fs::remove_file(record.join("trajectory.jsonl")).unwrap();
     record
 }
 

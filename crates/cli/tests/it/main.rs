@@ -26,4 +26,5 @@ mod resume;
 mod runs;
 mod sandbox;
 mod serve;
+mod tampered;
 mod versions;

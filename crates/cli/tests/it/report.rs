@@ -55,10 +55,14 @@ fn a_result_that_was_changed_is_a_finding() {
         ("/days/0/equity", Value::from(2_000_000.0), "days"),
         ("/trades/0/quantity", Value::from(1), "trades"),
         ("/requests", Value::from(1), "requests"),
+        ("/final_equity", Value::from(2_000_000.0), "final_equity"),
+        ("/initial_cash", Value::from(2_000_000.0), "initial_cash"),
+        ("/model", Value::from("another"), "model"),
+        ("/status", Value::from("aborted"), "status"),
+        ("/dataset/name", Value::from("another"), "dataset"),
         // Nothing of these is in the recording; a replay over the data still finds them.
         ("/trades/0/realised", Value::from(9.0), ""),
         ("/metrics/missing_reasons/0/reason", Value::from("no reason"), ""),
-        ("/dataset/name", Value::from("another"), ""),
     ] {
         let mut changed = result.clone();
         *changed.pointer_mut(place).unwrap() = value;
@@ -80,8 +84,14 @@ fn a_result_that_was_changed_is_a_finding() {
     assert_eq!(report.code, 0, "{}", report.err);
     let again: Value = serde_json::from_str(&report.out).unwrap();
     let again = &again["runs"][0]["result"];
-    assert_eq!((&again["status"], &again["days"]), (&"unfinished".into(), &result["days"]));
+    assert_eq!((&again["status"], &again["days"]), (&"completed".into(), &result["days"]));
     assert_eq!(again["metrics"]["total_return_pct"], result["metrics"]["total_return_pct"]);
+    // Its end is told by the last record alone.
+    let trajectory = record.join("trajectory.jsonl");
+    let records = std::fs::read_to_string(&trajectory).unwrap();
+    std::fs::write(&trajectory, records.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n").unwrap();
+    let again: Value = serde_json::from_str(&run(&["report", text(&record), "--json"]).out).unwrap();
+    assert_eq!(again["runs"][0]["result"]["status"], "unfinished");
 }
 
 #[test]
