@@ -212,14 +212,17 @@ impl Toolbox {
         Ok(Self { contract: contract.clone(), tools, by_name, hidden, failures })
     }
 
-    /// Tools of an advisor, in catalog order: those it names, or every tool of the card that fetches evidence. None of them changes
-    /// anything.
+    /// Tools of an advisor, in catalog order: those it names and the contract has, or every tool of the card that fetches evidence. None
+    /// of them changes anything.
     pub fn of_advisor<'t>(&'t self, advisor: &'t Advisor) -> impl Iterator<Item = &'t BoundTool> {
         self.tools.iter().filter(|tool| {
             let spec = tool.bound.spec();
             match advisor.tools.as_slice() {
                 [] => tool.enabled && spec.effect == Effect::Read,
-                named => spec.effect.is_read() && named.iter().any(|name| name == spec.name),
+                named => {
+                    let named = named.iter().any(|name| name == spec.name);
+                    named && spec.effect.is_read() && !self.contract.lacks(spec.name)
+                }
             }
         })
     }

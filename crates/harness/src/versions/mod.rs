@@ -14,7 +14,7 @@ use crate::card::PROTECTED;
 use crate::{Card, phase};
 use serde_json::Value;
 use std::sync::Arc;
-use traderharness_contract::version::{Behaviour, Behaviours, Pack, PackTool, Section, Version};
+use traderharness_contract::version::{Behaviour, Behaviours, Pack, PackTool, Section, TOOL_NAMES, Version};
 use traderharness_contract::{Policy, ToolSpec};
 use traderharness_market::DecisionPoint;
 use traderharness_tools_exec::CardLimits;
@@ -122,6 +122,11 @@ impl Contract {
     /// A tool as the pack has it; `None` under v5, and for a tool that is not of the contract.
     pub(crate) fn tool(&self, name: &str) -> Option<&PackTool> {
         self.pack().and_then(|pack| pack.tool(name))
+    }
+
+    /// Whether a tool is one of ours that this contract does not have: it came with a later version. Plug-in tools are nobody's.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        self.pack.is_some() && self.tool(name).is_none() && TOOL_NAMES.contains(&name)
     }
 
     /// The definition that a model gets of a tool of the contract; `None` where it is the tool's own.
