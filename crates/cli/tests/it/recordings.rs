@@ -496,7 +496,7 @@ fn a_behaviour_that_is_not_known_here_is_refused_before_the_first_request() {
 }
 
 /// A recording of ours in the shape of the Python implementation: what it would hold if it had sent the same messages and tools.
-fn as_python(cassette: &traderharness_replay::Cassette, scope: &str, meta: Option<&str>) -> String {
+pub(crate) fn as_python(cassette: &traderharness_replay::Cassette, scope: &str, meta: Option<&str>) -> String {
     let meta = meta
         .map(|version| format!("{{\"type\": \"meta\", \"schema_version\": 1, \"prompt_contract_version\": \"{version}\"}}\n"));
     let mut out = meta.unwrap_or_default();

@@ -57,16 +57,16 @@ fn bytes(record: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Numbers that look random and are the same in every run of the tests.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }
 
 /// Starts or goes on with a run and kills it when its trajectory has a length. False when it came to its end first.
-fn killed(line: &[&str], record: &Path, until: u64) -> bool {
+pub(crate) fn killed(line: &[&str], record: &Path, until: u64) -> bool {
     let quiet = || std::process::Stdio::null();
     let mut child = command(line).stdout(quiet()).stderr(quiet()).spawn().unwrap();
     let written = || std::fs::metadata(record.join("trajectory.jsonl")).map_or(0, |m| m.len());

@@ -1,6 +1,9 @@
 //! Contract versions in real processes: the bundled recordings replay whoever runs them and wherever, a pack from elsewhere is recorded and
 //! replayed, and what cannot be replayed is refused before the first request.
 
+mod agents;
+mod masks;
+
 use crate::command::{Ran, command, ran, repo, run, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
