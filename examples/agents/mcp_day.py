@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import uuid
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -20,6 +21,7 @@ import httpx2
 def connect(target):
     if target[0].startswith(("http://", "https://")):
         headers = {"Authorization": "Bearer " + os.environ["TRADERHARNESS_TOKEN"]}
+        headers["traderharness-session"] = "key:" + uuid.uuid4().hex  # A session of its own; the same label leads back to it.
         return streamable_http_client(target[0], http_client=httpx2.AsyncClient(headers=headers, timeout=60))
     return stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
 

@@ -35,6 +35,7 @@ use desk::Desk;
 use lines::Lines;
 use news::News;
 use seat::Origin;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -55,6 +56,8 @@ struct Inner {
     places: Places,
     /// Held while a session is looked for and made, so that two first calls at once do not make two.
     opening: Mutex<()>,
+    /// The session that a caller without connections was last found in, by caller: when its window has ended it stays the caller's.
+    found: Mutex<HashMap<String, String>>,
     connections: AtomicU64,
 }
 
@@ -81,6 +84,7 @@ impl Door {
             house,
             news: News::default(),
             opening: Mutex::new(()),
+            found: Mutex::default(),
             connections: AtomicU64::new(1),
         }))
     }

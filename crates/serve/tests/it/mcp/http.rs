@@ -9,9 +9,9 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use traderharness_serve::House;
 use traderharness_serve::caller::digest_of;
 use traderharness_serve::mcp::{Door, HttpSettings, router};
+use traderharness_serve::{House, SessionRequest};
 
 const ALICE: &str = "th_alice_alice_alice_alice_alice";
 const BOB: &str = "th_bob_bob_bob_bob_bob_bob_bob_bob";
@@ -208,6 +208,33 @@ async fn clients_without_a_handshake_stay_in_one_session() {
     assert_eq!(record(&unclear["result"])["details"]["code"], "session_ambiguous");
     let fresh = http.modern(ALICE, "tools/call", Some("read_brief"), brief, Some("new")).await;
     assert_eq!(record(&fresh["result"])["details"]["code"], "invalid_session_name");
+}
+
+// Over HTTP the caller opened the session that an MCP client then found; its end is told, and no other account is opened.
+#[tokio::test]
+async fn a_session_that_was_found_stays_it_when_its_window_ends() {
+    let http = Http::new();
+    let alice = http.house.authenticate(Some(ALICE)).unwrap();
+    let opened = http.house.create_session(&alice, &SessionRequest::default(), "open").unwrap();
+    let id = opened.body["session_id"].as_str().unwrap().to_owned();
+    let brief = async || {
+        let params = json!({"name": "read_brief", "arguments": {}});
+        let answer = http.modern(ALICE, "tools/call", Some("read_brief"), params, None).await;
+        answer["result"]["structuredContent"].clone()
+    };
+    assert_eq!((&brief().await["session_id"], &brief().await["finished"]), (&json!(id), &json!(false)));
+    for number in 0..100 {
+        if http.house.session(&alice, &id).unwrap().finished {
+            break;
+        }
+        http.house.step(&alice, &id, &format!("step-{number}")).unwrap();
+    }
+    let after = brief().await;
+    assert_eq!((&after["session_id"], &after["finished"]), (&json!(id), &json!(true)), "{after}");
+    assert_eq!(http.house.sessions(&alice).len(), 1);
+    // One that was closed is given up: the next request begins anew.
+    http.house.close_session(&alice, &id, "close").unwrap();
+    assert_ne!(brief().await["session_id"], json!(id));
 }
 
 // A request of an id that waits already would take the answer of the one before, and one of the two would wait for ever.
