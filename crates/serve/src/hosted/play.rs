@@ -63,7 +63,7 @@ impl Play {
             tape,
             day: 0,
             finished: false,
-            system: prompt::system(&world.card, world.hide.dates, world.hide.entities),
+            system: world.system(),
             memory: None,
             said: Vec::new(),
             counts: CallCounts::default(),

@@ -5,7 +5,7 @@ use crate::manifest::registry;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use traderharness_harness::toolbox::ToolboxError;
-use traderharness_harness::{Card, HostFacts, SessionConfig, Toolbox};
+use traderharness_harness::{Card, HostFacts, SessionConfig, Toolbox, prompt};
 use traderharness_market::{Day, Mask, MaskConfig, MaskStyle, Store};
 
 /// Why sessions of a profile cannot be made.
@@ -86,6 +86,11 @@ impl World {
             made_of,
             store,
         })
+    }
+
+    /// The system prompt of its sessions.
+    pub(crate) fn system(&self) -> String {
+        prompt::system(&self.card, self.hide.dates, self.hide.entities)
     }
 
     /// A session's configuration under its key.

@@ -221,12 +221,17 @@ impl House {
         Ok(reply(outcome, false))
     }
 
-    /// System prompt, memory, the brief of the current decision point, and the protocol message as it stands.
+    /// System prompt, memory, the brief of the current decision point, and the protocol message as it stands; the system prompt alone
+    /// once the session has ended.
     ///
     /// # Errors
     /// As [`House::session`].
     pub fn brief(&self, caller: &Caller, id: &str) -> Result<Vec<BriefText>, Refusal> {
         let hosted = self.find(caller, id)?;
+        if hosted.stage() != Stage::Open {
+            // Nothing is said any more, and making a session again for that would cost as much as the session did.
+            return Ok(vec![BriefText { role: "system".to_owned(), text: self.world(&hosted.profile)?.system() }]);
+        }
         let mut guard = hosted.lock();
         Ok(self.loaded(&hosted, &mut guard)?.brief())
     }

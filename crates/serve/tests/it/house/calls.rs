@@ -110,6 +110,18 @@ fn faulty_arguments_count_in_the_phase_as_they_do_in_a_loop() {
     assert_eq!(hosted.house.session(&hosted.caller, &hosted.session).unwrap().point, "open_2");
 }
 
+// A look at a session that has ended costs nothing that grows with it.
+#[test]
+fn the_brief_of_an_ended_session_is_its_task_alone() {
+    let hosted = Hosted::new();
+    let open = hosted.house.brief(&hosted.caller, &hosted.session).unwrap();
+    hosted.house.close_session(&hosted.caller, &hosted.session, "close").unwrap();
+    let ended = hosted.house.brief(&hosted.caller, &hosted.session).unwrap();
+    assert_eq!((ended.len(), &ended[0].text), (1, &open[0].text));
+    assert!(open.len() > 1);
+    assert_eq!(hosted.house.metrics().sessions_loaded, 0);
+}
+
 // What no model could read would be kept with the session and sent back, at no cost to who sent it.
 #[test]
 fn faulty_arguments_of_any_length_cost_the_house_nothing() {
