@@ -67,6 +67,14 @@ impl Fault {
         parts.join(": ")
     }
 
+    /// A text as a person reads it: a file that was changed may hold a value of any length, and the reader's error repeats it.
+    fn readable(text: &str) -> String {
+        match text.char_indices().nth(MESSAGE_CHARS) {
+            None => text.to_owned(),
+            Some((at, _)) => format!("{} ... ({} more bytes)", text.get(..at).unwrap_or_default(), text.len() - at),
+        }
+    }
+
     /// Prints to stderr and gives the exit code; one JSON object for a machine.
     #[expect(clippy::print_stderr, reason = "the one place where the command talks about failures")]
     pub(crate) fn report(&self, json: bool) -> ExitCode {
@@ -76,17 +84,17 @@ impl Fault {
             let cause = cause.to_string();
             // Transparent errors repeat their source's text.
             if cause != last {
-                causes.push(cause.clone());
+                causes.push(Self::readable(&cause));
             }
             last = cause;
         }
         let code = self.class as u8;
         if json {
-            let error = self.error.to_string();
+            let error = Self::readable(&self.error.to_string());
             eprintln!("{}", serde_json::json!({ "error": error, "causes": causes, "hints": self.hints, "exit_code": code }));
             return ExitCode::from(code);
         }
-        let mut text = format!("error: {}", self.error);
+        let mut text = format!("error: {}", Self::readable(&self.error.to_string()));
         for cause in &causes {
             let _ = write!(text, "\n  caused by: {cause}");
         }
@@ -100,6 +108,9 @@ impl Fault {
 
 /// Result of a command.
 pub(crate) type Outcome = Result<ExitCode, Fault>;
+
+/// Longest part of a failure that is shown.
+const MESSAGE_CHARS: usize = 8_000;
 
 /// Longest text file a person writes for us: 64 MiB. A device or a pipe without an end stops there and not at the memory's.
 const TEXT_BYTES: u64 = 64 << 20;

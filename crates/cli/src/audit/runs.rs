@@ -3,11 +3,13 @@
 
 use crate::manifest::Private;
 use crate::run::RunFolder;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
+use traderharness_ingest::rows::{RowLimits, Rows};
 use traderharness_replay::bundle::MANIFEST;
 
 /// Longest first line of a recording, and longest private file or manifest, that is read for what the audit must know.
@@ -96,8 +98,57 @@ impl Runs {
     }
 }
 
+/// What every row of an export says of its run, in one of two places.
+#[derive(Deserialize)]
+struct Row {
+    mask_style: Option<String>,
+    metadata: Option<Value>,
+}
+
+impl Row {
+    fn is_permuted(&self) -> bool {
+        let told = self.mask_style.clone().or_else(|| match self.metadata.as_ref()? {
+            // A column of JSON text in Parquet.
+            Value::String(text) => serde_json::from_str::<Self>(text).ok()?.mask_style,
+            metadata => metadata.get("mask_style")?.as_str().map(str::to_owned),
+        });
+        told.as_deref() == Some("permutation")
+    }
+}
+
+/// Whether a file holds rows of an export and each of them is of a run whose codes mask each other. Rows of other runs among them make it
+/// a file like any other: there a code is a finding.
+fn rows_are_permuted(path: &Path) -> bool {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("jsonl") => plain(path).is_some_and(|file| {
+            let mut lines = std::io::BufReader::new(file);
+            let (mut line, mut any) = (Vec::new(), false);
+            loop {
+                line.clear();
+                match lines.by_ref().take(HEAD_BYTES).read_until(b'\n', &mut line) {
+                    Ok(0) => return any,
+                    Ok(_) if serde_json::from_slice(&line).is_ok_and(|row: Row| row.is_permuted()) => any = true,
+                    _ => return false,
+                }
+            }
+        }),
+        Some("parquet") => Rows::open(path, RowLimits::default()).is_ok_and(|rows| {
+            let told = rows.columns().iter().any(|name| ["mask_style", "metadata"].contains(name));
+            let mut any = false;
+            told && rows.into_iter().all(|row| {
+                any = true;
+                row.is_ok_and(|row| serde_json::from_value(row).is_ok_and(|row: Row| row.is_permuted()))
+            }) && any
+        }),
+        _ => false,
+    }
+}
+
 /// How a file says that its codes are hidden; `None` when it says nothing of it.
 pub(crate) fn style_of(path: &Path) -> Option<String> {
+    if rows_are_permuted(path) {
+        return Some("permutation".to_owned());
+    }
     let head = head(path)?;
     (head.get("type").and_then(Value::as_str) == Some("meta")).then(|| style(&head).unwrap_or_default().to_owned())
 }

@@ -222,7 +222,8 @@ impl RunFolder {
         match read.cut {
             None => Ok(Some(read.entries)),
             Some(_) => {
-                Err(Fault::text(Class::Finding, format!("`{}` ends in the middle of a record", self.trajectory().display())))
+                Err(Fault::text(Class::Finding, format!("`{}` ends in the middle of a record", self.trajectory().display()))
+                    .hint("it was cut after the run: take it as the run wrote it; the cassette alone, under another name, replays without it"))
             }
         }
     }
