@@ -26,8 +26,8 @@ const NEEDS_A_SANDBOX: [ErrorCode; 6] = [
 ];
 
 /// Codes that no tool gives by itself: a day's run gives them, an order gate that a host puts in
-/// front of the market, a plug-in tool, or nothing of this build can.
-const GIVEN_ELSEWHERE: [ErrorCode; 10] = [
+/// front of the market, a plug-in tool, a research capability, or nothing of this build can.
+const GIVEN_ELSEWHERE: [ErrorCode; 12] = [
     ErrorCode::OrderGateHalted,
     ErrorCode::OrderGateDenied,
     ErrorCode::OrderGateReauthorization,
@@ -38,6 +38,8 @@ const GIVEN_ELSEWHERE: [ErrorCode; 10] = [
     ErrorCode::ExternalToolFailed,
     ErrorCode::ExternalToolInvalidResult,
     ErrorCode::Internal,
+    ErrorCode::UnsupportedAdjustment,
+    ErrorCode::InsufficientEvidence,
 ];
 
 fn open(case: &Case, masked: bool) -> Session {
