@@ -144,7 +144,7 @@ pub(crate) struct RunOptions {
     /// What is hidden from the agent.
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) mask: MaskChoice,
-    /// File with the mask key of an earlier run (64 hex digits); without it a new secret is drawn.
+    /// File with the mask key of an earlier run (64 hex digits, or private/run.json of a run); without it a new secret is drawn.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,
     /// Check every result against its output schema.
@@ -190,7 +190,7 @@ pub(crate) struct CompareOptions {
     /// What is hidden from the agents [default: all].
     #[arg(long, value_enum)]
     pub(crate) mask: Option<MaskChoice>,
-    /// File with the mask key (64 hex digits); without it a new secret is drawn.
+    /// File with the mask key (64 hex digits, or private/run.json of a run); without it a new secret is drawn.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,
     /// Play everything under so many mask keys, made from the first one [default: 1].
@@ -365,7 +365,7 @@ pub(crate) struct SandboxRunOptions {
     /// What is hidden from the code, as from an agent.
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) mask: MaskChoice,
-    /// File with a mask key (64 hex digits), for the same codes as in an earlier run; without it a new secret is drawn.
+    /// File with a mask key (64 hex digits, or private/run.json of a run), for the same codes as in an earlier run; without it a new secret is drawn.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,
     /// Folder whose files the code finds and where those that it writes are kept, if the call succeeds. Without it none are kept.

@@ -221,6 +221,7 @@ fn make(options: &BundleOptions, out: &Path) -> Outcome {
     let mut notes = Vec::new();
     let mut bundled = 0;
     let mut needs_private = false;
+    let mut missing = Missing::default();
     for path in &options.runs {
         for run in runs_of(path)? {
             if let Some(why) = unfinished(&run.folder) {
@@ -233,6 +234,9 @@ fn make(options: &BundleOptions, out: &Path) -> Outcome {
                 continue;
             }
             let manifest = add(&mut draft, &run, options.private, out)?;
+            if !options.private {
+                missing.add(&run.folder, manifest.is_masked());
+            }
             needs_private |= manifest.is_masked() || manifest.gated;
             bundled += 1;
         }
@@ -259,17 +263,42 @@ fn make(options: &BundleOptions, out: &Path) -> Outcome {
     }
     notes.iter().for_each(|note| tell(&format!("note: {note}")));
     print(&listed(&bundle));
-    print(&format!("Written to {0}. Check it with: traderharness replay {0}", out.display()));
+    let further = missing.options();
+    print(&format!("Written to {0}. Check it with: traderharness replay {0}{further}", out.display()));
     match (options.private, needs_private) {
         (true, _) => print("It holds mask keys and windows in private/ folders: remove those before you hand it on."),
         (false, true) => {
             print(
-                "Mask keys and windows are not in it: a replay needs --mask-key, and --start and --end where dates are hidden.",
+                "Mask keys and windows are not in it. Whoever replays it needs the private/run.json of a run for --mask-key, or its key, --start and --end.",
             );
         }
         (false, false) => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a bundle without private folders leaves to be named, as options of the replay that checks it.
+#[derive(Debug, Default)]
+struct Missing {
+    data: Option<PathBuf>,
+    /// Keys, and the file of a run that has each.
+    keys: BTreeMap<String, PathBuf>,
+}
+
+impl Missing {
+    /// Notes a run. One without private facts is bundled all the same; nothing can be named for it.
+    fn add(&mut self, folder: &RunFolder, masked: bool) {
+        let Ok(Some(private)) = folder.read_private() else { return };
+        self.data = self.data.take().or(private.data);
+        if masked {
+            self.keys.entry(private.mask_key).or_insert_with(|| folder.path.join("private").join("run.json"));
+        }
+    }
+
+    fn options(&self) -> String {
+        let data = self.data.iter().map(|path| format!(" --data {}", path.display()));
+        data.chain(self.keys.values().map(|path| format!(" --mask-key {}", path.display()))).collect()
+    }
 }
 
 /// Why a run has no whole recording.

@@ -9,10 +9,10 @@ mod turns;
 
 use crate::args::CompareOptions;
 use crate::code::{Files, LatePool};
-use crate::fault::{Class, Fault, Outcome, read_text};
+use crate::fault::{Class, Fault, Outcome};
 use crate::figures;
 use crate::limits;
-use crate::manifest::{Manifest, Private, hex, new_key, parse_key, window, write_whole};
+use crate::manifest::{Manifest, Private, hex, new_key, read_key, window, write_whole};
 use crate::plugins::Offer;
 use crate::report::{print, tell};
 use crate::result::RunResult;
@@ -55,7 +55,7 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
     }
     let window = window(&spec.window.start, &spec.window.end)?;
     let first = match &spec.mask_key {
-        Some(path) => parse_key(&read_text("mask key", path)?)?,
+        Some(path) => read_key(path)?,
         None => new_key()?,
     };
     let market = Market::from(source::open(spec.data.as_deref(), options.json)?);

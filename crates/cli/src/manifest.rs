@@ -4,7 +4,7 @@
 use crate::agent::Agent;
 use crate::args::MaskChoice;
 use crate::contract::{Chosen, Style};
-use crate::fault::{Class, Fault};
+use crate::fault::{Class, Fault, read_text};
 use crate::gate::GateRun;
 use crate::plugins::PlugIns;
 use serde::{Deserialize, Serialize};
@@ -174,10 +174,42 @@ impl Manifest {
     }
 }
 
+/// What to pass as a mask key.
+const KEY_FILE: &str = "pass the private/run.json of the run, or a file with its key alone: 64 hex digits";
+
+/// What a file of `--mask-key` says.
+pub(crate) struct KeyFile {
+    /// The secret itself.
+    pub(crate) key: Vec<u8>,
+    /// The days that were asked for, where the file is the `private/run.json` of a run.
+    pub(crate) window: Option<Window>,
+}
+
+/// Reads a file of `--mask-key`: 64 hex digits alone, or the `private/run.json` that a run left.
+pub(crate) fn read_key_file(path: &Path) -> Result<KeyFile, Fault> {
+    #[derive(Deserialize)]
+    struct Left {
+        mask_key: String,
+        window: Option<Window>,
+    }
+    let named = |fault: Fault| fault.context(format!("mask key file `{}`", path.display()));
+    let text = read_text("mask key", path)?;
+    if !text.trim_start().starts_with('{') {
+        return parse_key(&text).map(|key| KeyFile { key, window: None }).map_err(named);
+    }
+    let left: Left = serde_json::from_str(&text).map_err(|e| named(Fault::new(Class::Input, e)).hint(KEY_FILE))?;
+    Ok(KeyFile { key: parse_key(&left.mask_key).map_err(named)?, window: left.window })
+}
+
+/// The key alone of such a file.
+pub(crate) fn read_key(path: &Path) -> Result<Vec<u8>, Fault> {
+    read_key_file(path).map(|file| file.key)
+}
+
 /// Reads 64 hex digits.
 pub(crate) fn parse_key(text: &str) -> Result<Vec<u8>, Fault> {
     let text = text.trim();
-    let fault = || Fault::text(Class::Input, "the mask key is not 64 hex digits");
+    let fault = || Fault::text(Class::Input, "the mask key is not 64 hex digits").hint(KEY_FILE);
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(fault());
     }

@@ -4,11 +4,11 @@
 use crate::agent::{AgentOptions, Plan, environment};
 use crate::args::CompareOptions;
 use crate::compare::pair::{self, Arm, Pair};
-use crate::fault::{Class, Fault, Outcome, read_text};
+use crate::fault::{Class, Fault, Outcome};
 use crate::figures;
 use crate::interpreter::InterpreterOptions;
 use crate::limits::{self, LimitOptions};
-use crate::manifest::{Manifest, Window, hex, new_key, parse_key, window, write_whole};
+use crate::manifest::{Manifest, Window, hex, new_key, read_key, window, write_whole};
 use crate::report::{print, tell};
 use crate::run::{Market, RunFolder, pretty, read_card};
 use crate::source;
@@ -47,7 +47,7 @@ pub(crate) struct ProbeOptions {
     /// New folder: the runs of both ways, the recording of the questions, probe.json, and private/truth.json.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: PathBuf,
-    /// File with the mask key (64 hex digits); without it a new secret is drawn.
+    /// File with the mask key (64 hex digits, or private/run.json of a run); without it a new secret is drawn.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Option<PathBuf>,
     /// Play each way under so many mask keys [default: 1].
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Outcome {
             .hint("pass --base-url URL with --model NAME, or --pipe 'PROGRAM ARGUMENTS'"));
     }
     let key = match &options.mask_key {
-        Some(path) => parse_key(&read_text("mask key", path)?)?,
+        Some(path) => read_key(path)?,
         None => new_key()?,
     };
     let market = Market::from(source::open(options.data.as_deref(), options.json)?);

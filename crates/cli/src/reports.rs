@@ -11,7 +11,9 @@ use crate::run::{RunFolder, pretty};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use traderharness_contract::{ErrorCode, ErrorFamily};
 use traderharness_harness::metrics::{Basis, Metrics, Undefined, metrics};
+use traderharness_harness::run::CallCounts;
 use traderharness_market::{Cash, Code, Day, DecisionPoint, FeeSchedule, Fees, Minute, Price, Shares, Side};
 use traderharness_replay::cassette::Scheme;
 use traderharness_replay::trajectory::{self, Entry, RunStart};
@@ -224,6 +226,8 @@ struct Recording {
     days: Vec<DayFigures>,
     trades: Vec<Trade>,
     requests: u64,
+    /// Calls of the agent that acts.
+    calls: CallCounts,
     /// Tokens in and out, of the answers that told.
     tokens: (u64, u64),
     /// How the run ended, when it did.
@@ -242,6 +246,7 @@ impl Recording {
             days: Vec::new(),
             trades: Vec::new(),
             requests: 0,
+            calls: CallCounts::default(),
             tokens: (0, 0),
             ended: None,
             asked: Vec::new(),
@@ -259,6 +264,9 @@ impl Recording {
                         recording.tokens.0 += usage.input_tokens;
                         recording.tokens.1 += usage.output_tokens;
                     }
+                }
+                Record::ToolResult { scope: None, success, error_code, .. } => {
+                    recording.calls.add(&one_call(success, error_code.as_deref()));
                 }
                 Record::Fill { event } => recording.trades.push(trade(&event, recording.days.len() as u32 + 1)),
                 Record::RunEnd { status, .. } => recording.ended = Some(status),
@@ -352,7 +360,7 @@ impl Recording {
             metrics,
             days: self.days.clone(),
             trades: self.trades.clone(),
-            calls: Value::Null,
+            calls: json!(self.calls),
             requests: self.requests,
             advice: None,
             tokens: json!({ "input": self.tokens.0, "output": self.tokens.1, "estimated_requests": 0 }),
@@ -360,6 +368,19 @@ impl Recording {
             budgets: Value::Null,
         })
     }
+}
+
+/// A call as it counts. A failure with a code of a newer program counts as one of the environment.
+fn one_call(success: bool, code: Option<&str>) -> CallCounts {
+    let family = code.and_then(|code| ErrorCode::ALL.iter().find(|known| known.as_str() == code)).map(|code| code.family());
+    let mut counts = CallCounts::default();
+    match (success, family) {
+        (true, _) => counts.succeeded = 1,
+        (false, Some(ErrorFamily::Arguments)) => counts.bad_arguments = 1,
+        (false, Some(ErrorFamily::Refused)) => counts.refused = 1,
+        (false, Some(ErrorFamily::Environment) | None) => counts.environment = 1,
+    }
+    counts
 }
 
 fn number(value: &Value, key: &str) -> f64 {

@@ -13,7 +13,7 @@ use crate::agent::{Plan, environment};
 use crate::args::RunOptions;
 use crate::code::{Files, LatePool, require_walls};
 use crate::fault::{Class, Fault, Outcome, read_text};
-use crate::manifest::{Manifest, Private, Window, hex, new_key, parse_key, window};
+use crate::manifest::{Manifest, Private, Window, hex, new_key, parse_key, read_key, window};
 use crate::plugins::Offer;
 use crate::progress::Screen;
 use crate::report::{print, result_text, tell};
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
     same_player(kept.as_ref().and_then(|private| private.player.as_deref()), &agent.plan.identity())?;
     let kept_gate = kept.as_ref().and_then(|private| private.gate.clone());
     let key = match (&options.mask_key, kept) {
-        (Some(path), _) => parse_key(&read_text("mask key", path)?)?,
+        (Some(path), _) => read_key(path)?,
         (None, Some(private)) => parse_key(&private.mask_key)?,
         (None, None) => new_key()?,
     };

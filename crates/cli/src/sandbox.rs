@@ -4,8 +4,8 @@
 //! Exit codes: 0 the call succeeded, 1 it failed, 2 bad input, 3 the sandbox or a file is not there.
 
 use crate::args::{SandboxCommand, SandboxOptions, SandboxRunOptions};
-use crate::fault::{Class, Fault, Outcome, read_text};
-use crate::manifest::{Manifest, new_key, parse_key};
+use crate::fault::{Class, Fault, Outcome};
+use crate::manifest::{Manifest, new_key, read_key};
 use crate::report::print;
 use crate::run::{pretty, read_card};
 use crate::source;
@@ -39,7 +39,7 @@ fn run(options: &SandboxRunOptions) -> Outcome {
     let code = read_code(&options.file)?;
     let card = options.card.as_deref().map_or_else(|| Ok(Card::builtin()), read_card)?;
     let key = match &options.mask_key {
-        Some(path) => parse_key(&read_text("mask key", path)?)?,
+        Some(path) => read_key(path)?,
         None => new_key()?,
     };
     let found = options.interpreter.find()?;

@@ -6,7 +6,7 @@ use super::watch::{Noting, Watch, Wrong};
 use super::{Replayed, Setup, identical, manifest_under, play_watched};
 use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, read_text};
-use crate::manifest::{Manifest, Private, Window, parse_key};
+use crate::manifest::{Manifest, Private, Window, parse_key, read_key, read_key_file};
 use crate::report::{print, summary_text};
 use crate::reports::read_result;
 use crate::result::{Played, RunResult, differing};
@@ -76,8 +76,7 @@ pub(crate) fn data_of(set_up: &SetUpOptions, private: Option<&Private>) -> Optio
 
 /// The key of a run, of those that were given, or beside the recording; empty when there is none.
 fn key_of(set_up: &SetUpOptions, private: Option<&Private>, manifest: &Manifest, market: &Market) -> Result<Vec<u8>, Fault> {
-    let read = |path: &PathBuf| parse_key(&read_text("mask key", path)?);
-    let given = set_up.mask_key.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let given = set_up.mask_key.iter().map(|path| read_key(path)).collect::<Result<Vec<_>, _>>()?;
     match (&given[..], private) {
         ([], Some(private)) => parse_key(&private.mask_key),
         ([], None) => Ok(Vec::new()),
@@ -90,6 +89,14 @@ fn key_of(set_up: &SetUpOptions, private: Option<&Private>, manifest: &Manifest,
             several.iter().find(fits).cloned().ok_or_else(fault)
         }
     }
+}
+
+/// The days that the given key files name, where all of those that name any agree: files of several runs do not say whose they are.
+fn window_beside_key(set_up: &SetUpOptions) -> Result<Option<Window>, Fault> {
+    let files = set_up.mask_key.iter().map(|path| read_key_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut windows = files.into_iter().filter_map(|file| file.window);
+    let first = windows.next();
+    Ok(first.filter(|first| windows.all(|other| other == *first)))
 }
 
 /// Plays a recording again over a dataset, or over the one that it names.
@@ -115,15 +122,17 @@ pub(crate) fn one(
     }
     let gate = gate.map(|run| gate::replayed(run, &folder.gate())).transpose()?;
     let given = set_up.start.clone().zip(set_up.end.clone()).map(|(start, end)| Window { start, end });
-    let window =
-        given.or_else(|| private.as_ref().map(|p| p.window.clone())).or_else(|| manifest.window.clone()).ok_or_else(|| {
+    let window = match given.or_else(|| private.as_ref().map(|p| p.window.clone())).or_else(|| manifest.window.clone()) {
+        Some(window) => window,
+        None => window_beside_key(set_up)?.ok_or_else(|| {
             Fault::text(Class::Input, "the recording hides its dates, and its window is not beside it")
-                .hint("pass --start and --end of the run; it kept them in private/run.json")
-        })?;
+                .hint("pass --mask-key with the private/run.json of the run, which has key and days, or --start and --end")
+        })?,
+    };
     // Dates alone need the key too: evidence ids and cursors of a masked run are made with it.
     if manifest.is_masked() && private.is_none() && set_up.mask_key.is_empty() {
         return Err(Fault::text(Class::Input, "the recording is masked and its mask key is not beside it")
-            .hint("pass --mask-key FILE; the run kept it in private/run.json"));
+            .hint("pass --mask-key with the private/run.json of the run, or with a file that has its 64 hex digits"));
     }
     let market = match market {
         Some(market) => market.clone(),

@@ -54,10 +54,11 @@ pub(crate) struct SetUpOptions {
     /// Pack the run was made with, when it was made with one.
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<PathBuf>,
-    /// Mask key file, when it is not beside the recording. May come several times for a bundle of runs with several keys.
+    /// Mask key, when it is not beside the recording: the private/run.json of the run, or a file with its 64 hex digits. May come several
+    /// times for a bundle of runs with several keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) mask_key: Vec<PathBuf>,
-    /// First day of the run, when the recording hides its dates and its private/ folder is not there.
+    /// First day of the run, when the recording hides its dates and neither its private/ folder nor the run.json of it is given.
     #[arg(long, value_name = "DATE", requires = "end")]
     pub(crate) start: Option<String>,
     /// Last day of the run.

@@ -16,6 +16,7 @@ mod determinism;
 mod doctor;
 mod export;
 mod gate;
+mod handed_on;
 mod mcp;
 mod paths;
 mod probe;
