@@ -34,7 +34,8 @@ pub(crate) struct McpOptions {
     /// Keep the session as a run in this new folder: trajectory, cassette, and what is private of it.
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) record: Option<PathBuf>,
-    /// Go on with the last open session of the --keep or --record folder; begin one when there is none.
+    /// Go on with the last open session of the --keep or --record folder; begin one when there is none, in DIR-2, DIR-3, ... where DIR
+    /// holds a recorded session already.
     #[arg(long)]
     pub(crate) resume: bool,
 }
@@ -44,7 +45,7 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
         return Err(Fault::text(Class::Input, "--resume needs a folder to go on from").hint("pass --keep DIR or --record DIR"));
     }
     let folder = match &options.record {
-        Some(path) if options.resume && path.is_dir() => Some(RunFolder::of(path)),
+        Some(path) if options.resume => Some(going_on(path)?),
         Some(path) => Some(RunFolder::create(path)?),
         None => None,
     };
@@ -54,7 +55,7 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
     }
     let house = House::open(Desk::open(&desk, true)?.config).map_err(|e| Fault::new(Class::Environment, e))?;
     let caller = caller(&house, options)?;
-    let state = session(&house, &caller, options.resume)?;
+    let state = session(&house, &caller, options)?;
     tell(&format!(
         "session {}: day {}, {}; connect one MCP client to standard input and output",
         state.session_id, state.day_index, state.point
@@ -83,9 +84,28 @@ fn caller(house: &House, options: &McpOptions) -> Result<Arc<Caller>, Fault> {
     house.local_caller(id).ok_or_else(|| Fault::text(Class::Input, format!("the configuration has no caller `{id}`")))
 }
 
-fn session(house: &House, caller: &Arc<Caller>, resume: bool) -> Result<SessionState, Fault> {
-    let open = house.sessions(caller).into_iter().rev().find(|state| !state.finished);
-    if let Some(state) = open.filter(|_| resume) {
+/// The run folder that `--resume` goes on with: the one that was named, or, where that holds a whole run already, the first of those beside
+/// it, `DIR-2` and so on, that does not. A run folder has one session, and what was recorded is never mixed with another.
+fn going_on(path: &Path) -> Result<RunFolder, Fault> {
+    let beside = |number: u32| {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!("-{number}"));
+        path.with_file_name(name)
+    };
+    let ended = |path: &Path| RunFolder::of(path).cassette().exists();
+    if !ended(path) {
+        return if path.is_dir() { Ok(RunFolder::of(path)) } else { RunFolder::create(path) };
+    }
+    let next = (2..).map(beside).find(|next| !ended(next)).unwrap_or_default();
+    tell(&format!("The session in {} has ended; this one is recorded in {}.", path.display(), next.display()));
+    if next.is_dir() { Ok(RunFolder::of(&next)) } else { RunFolder::create(&next) }
+}
+
+fn session(house: &House, caller: &Arc<Caller>, options: &McpOptions) -> Result<SessionState, Fault> {
+    // A run folder has one session. Where that has ended and its cassette is not there yet, there is still something to write.
+    let goes_on = |state: &SessionState| options.record.is_some() || !state.finished;
+    let open = house.sessions(caller).into_iter().rev().find(goes_on);
+    if let Some(state) = open.filter(|_| options.resume) {
         return Ok(state);
     }
     let key = format!("start-{}", crate::manifest::hex(&crate::manifest::new_key()?));
@@ -156,14 +176,18 @@ impl Kept {
         start.run.insert("manifest".into(), manifest.into());
         start.model = AGENT.to_owned();
         let path = folder.trajectory();
-        let (trajectory, next) = if path.exists() {
+        let (trajectory, next, status) = if path.exists() {
             let (trajectory, entries) = Trajectory::resume(&path).map_err(fault)?;
-            (trajectory, entries.len() as u64)
+            let ended = entries.last().and_then(|entry| match &entry.record {
+                Record::RunEnd { status, .. } => Some(status.clone()),
+                _ => None,
+            });
+            (trajectory, entries.len() as u64, ended)
         } else {
-            (Trajectory::create(&path, start.clone()).map_err(fault)?, 1)
+            (Trajectory::create(&path, start.clone()).map_err(fault)?, 1, None)
         };
         let (house, caller) = (Arc::clone(house), Arc::clone(caller));
-        Ok(Self { folder, house, caller, session: session.to_owned(), trajectory, start, next, status: None })
+        Ok(Self { folder, house, caller, session: session.to_owned(), trajectory, start, next, status })
     }
 
     fn catch_up(&mut self) -> Result<(), Fault> {
@@ -205,7 +229,7 @@ impl Kept {
 }
 
 fn records(house: &House, caller: &Caller, session: &str, from: u64, limit: usize) -> Result<Vec<Record>, Fault> {
-    let page = house.records(caller, session, from, limit).map_err(refused)?;
+    let page = house.trajectory(caller, session, from, limit).map_err(refused)?;
     let read = page.into_iter().map(serde_json::from_value).collect::<Result<Vec<Record>, _>>();
     read.map_err(|e| Fault::new(Class::Environment, e).context("a record of the session cannot be read"))
 }

@@ -20,10 +20,7 @@ fn a_day_over_stdio_is_recorded_and_reported_like_a_run() {
     let session = client.session.clone();
     let (code, said) = client.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains(&format!("session {session}: day 1, pre_market")) && said.contains("traderharness report"),
-        "{said}"
-    );
+    assert!(said.contains(&format!("session {session}: day 1, pre_market")) && said.contains("traderharness report"), "{said}");
     let report = run(&["report", text(&kept), "--json"]);
     assert_eq!(report.code, 0, "{}{}", report.out, report.err);
     let report: Value = serde_json::from_str(&report.out).unwrap();
@@ -102,4 +99,32 @@ fn nothing_but_messages_stands_on_standard_output_whatever_comes_in() {
     assert_eq!(client.message()["error"]["code"], -32600);
     assert_eq!(client.call("get_portfolio", json!({}))["isError"], false);
     assert_eq!(client.end().0, Some(0));
+}
+
+// What a client's configuration holds for good: each session of a window has a run folder of its own.
+#[test]
+fn a_session_after_a_recorded_one_is_recorded_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("day");
+    let options = ["--mask", "none", "--record", text(&kept), "--resume"];
+    let play = || {
+        let mut client = Client::start(&options);
+        client.complete();
+        client.finish(3);
+        let (code, said) = client.end();
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    play();
+    let first = std::fs::read(kept.join("trajectory.jsonl")).unwrap();
+    let said = play();
+    let second = folder.path().join("day-2");
+    assert!(said.contains("has ended; this one is recorded in") && said.contains(text(&second)), "{said}");
+    assert!(second.join("cassette.jsonl").is_file());
+    assert_eq!(std::fs::read(kept.join("trajectory.jsonl")).unwrap(), first, "a whole run is left alone");
+    // Killed after its last record and before its cassette: the next process ends it.
+    std::fs::remove_file(second.join("cassette.jsonl")).unwrap();
+    let client = Client::start(&options);
+    assert_eq!(client.end().0, Some(0));
+    assert!(second.join("cassette.jsonl").is_file() && !folder.path().join("day-3").exists());
 }
