@@ -146,6 +146,19 @@ fn text(seen: &Seen, options: &AuditOptions) -> String {
         let _ = write!(out, "Nothing found in {files} file(s), {bytes} bytes.{allowed}{permuted}");
     } else {
         let _ = write!(out, "Found in {files} file(s), {bytes} bytes: {}.{allowed}{permuted}", totals(&seen.found));
+        // Most findings of a first search are what an unmasked run shows by itself.
+        let found = |kinds: &[&str]| kinds.iter().any(|kind| seen.found.totals.iter().any(|(name, _)| name == kind));
+        let mut shown = Vec::new();
+        if found(&["date"]) && !options.allow_dates {
+            shown.push("--allow-dates");
+        }
+        if found(&["code", "name"]) && !options.allow_entities {
+            shown.push("--allow-entities");
+        }
+        if !shown.is_empty() {
+            let _ =
+                write!(out, "\nA run that did not hide them shows them by itself: {} takes them as no finding.", shown.join(" "));
+        }
     }
     out
 }

@@ -51,15 +51,21 @@ fn generate(out: &Path, config: &GenerateConfig, json: bool) -> Outcome {
     let made = outcome.map_err(source::fault)?;
     if json {
         print(&pretty(&json!({
-            "path": out, "name": made.name, "synthetic": true, "first": made.first.to_string(), "last": made.last.to_string(), "daily_rows": made.daily_rows,
+            "path": out, "name": made.name, "synthetic": true, "first": made.first.to_string(), "last": made.last.to_string(),
+            "tradable_from": made.tradable_from.map(|day| day.to_string()), "daily_rows": made.daily_rows,
         })));
     } else {
+        let tradable = match made.tradable_from {
+            Some(day) => format!("Days that can be traded, with 5-minute bars: --start {day} --end {}.", made.last),
+            None => "No day has 5-minute bars, so nothing can be traded.".to_owned(),
+        };
         print(&format!(
-            "Wrote {} ({} to {}, {} daily bars). It is SYNTHETIC and says so in every artifact.\nUse it with: --data {}",
+            "Wrote {} ({} to {}, {} daily bars). It is SYNTHETIC and says so in every artifact.\n{}\nUse it with: --data {}",
             made.name,
             made.first,
             made.last,
             made.daily_rows,
+            tradable,
             out.display()
         ));
     }

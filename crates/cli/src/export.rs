@@ -129,7 +129,8 @@ fn write(options: &CommonOptions, table: Table, per: export::Per) -> Outcome {
     bar.finish_and_clear();
     let rows = draft.rows;
     if rows == 0 {
-        return Err(Fault::text(Class::Input, "the runs hold no answer of a model; there is nothing to export"));
+        return Err(Fault::text(Class::Input, "the runs hold no answer of a model; there is nothing to export")
+            .hint("export what `run` or `compare` recorded; of a session over MCP nobody here knows what the model was sent"));
     }
     if !options.skip_audit {
         let found = search(&mut draft, &written, options)?;

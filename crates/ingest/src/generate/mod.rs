@@ -65,6 +65,8 @@ pub struct Generated {
     pub first: Day,
     /// Last trading day.
     pub last: Day,
+    /// First day that has 5-minute bars; it and those after it can be traded.
+    pub tradable_from: Option<Day>,
     /// Daily bars.
     pub daily_rows: u64,
     /// 5-minute bars.
@@ -222,6 +224,7 @@ fn run<W: Write + Send>(
         name: config.name(),
         first: days.first().copied().unwrap_or_default(),
         last: days.last().copied().unwrap_or_default(),
+        tradable_from: days.get(minutes_from).copied(),
         daily_rows: 0,
         minute_rows: 0,
     };
