@@ -269,20 +269,29 @@ impl House {
             .collect())
     }
 
-    /// Records of the session's trajectory from number `from`, at most `limit` and at most 1,000.
+    /// Records of the session's trajectory from number `from`, at most `limit` and at most 1,000, as its caller may see them: where
+    /// something is hidden, name and digest of the dataset are too, because they say which days and companies it holds.
     ///
     /// # Errors
     /// As [`House::session`].
     pub fn records(&self, caller: &Caller, id: &str, from: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
-        let hosted = self.find(caller, id)?;
-        let mut records = self.keep.records(hosted.number, i64::try_from(from).unwrap_or(i64::MAX), limit.min(RECORDS))?;
-        if self.worlds.get(&hosted.profile).is_none_or(|world| world.hide.dates || world.hide.entities) {
-            // Name and digest of a dataset say which days and companies it holds.
+        let mut records = self.trajectory(caller, id, from, limit)?;
+        let profile = &self.find(caller, id)?.profile;
+        if self.worlds.get(profile).is_none_or(|world| world.hide.dates || world.hide.entities) {
             for record in records.iter_mut().filter(|record| record["type"] == "run_start") {
                 record["dataset"] = json!({ "name": "hidden", "sha256": null });
             }
         }
         Ok(records)
+    }
+
+    /// The same records whole, for the run folder of whoever runs the house. No door shows them.
+    ///
+    /// # Errors
+    /// As [`House::session`].
+    pub fn trajectory(&self, caller: &Caller, id: &str, from: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
+        let hosted = self.find(caller, id)?;
+        Ok(self.keep.records(hosted.number, i64::try_from(from).unwrap_or(i64::MAX), limit.min(RECORDS))?)
     }
 
     /// A session of the caller, open or not. Every other id is the same 404.

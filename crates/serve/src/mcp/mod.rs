@@ -35,7 +35,7 @@ use desk::Desk;
 use lines::Lines;
 use news::News;
 use seat::Origin;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -54,8 +54,9 @@ struct Inner {
     house: Arc<House>,
     news: News,
     places: Places,
-    /// Held while a session is looked for and made, so that two first calls at once do not make two.
-    opening: Mutex<()>,
+    /// Held by caller while a session is looked for and made, so that two first calls at once do not make two. One for each caller: a
+    /// caller whose places are all taken keeps nobody else from opening.
+    opening: std::sync::Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// The session that a caller without connections was last found in, by caller: when its window has ended it stays the caller's.
     found: Mutex<HashMap<String, String>>,
     connections: AtomicU64,
@@ -83,7 +84,7 @@ impl Door {
             places: Places::new(MOST_CALLS, house.caller_count()),
             house,
             news: News::default(),
-            opening: Mutex::new(()),
+            opening: std::sync::Mutex::default(),
             found: Mutex::default(),
             connections: AtomicU64::new(1),
         }))
@@ -136,6 +137,12 @@ impl Door {
             work(&house)
         });
         working.await.unwrap_or_else(|_| Err(broken()))
+    }
+
+    /// What a caller holds while it opens a session.
+    fn opening(&self, caller: &Caller) -> Arc<Mutex<()>> {
+        let mut all = self.0.opening.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(all.entry(caller.id.clone()).or_default())
     }
 
     fn next_connection(&self) -> u64 {

@@ -170,7 +170,8 @@ async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<S
 
 /// The session under a label: the house makes it once and gives the same one ever after.
 async fn made_once(door: &Door, caller: Arc<Caller>, said: &Said, label: &str) -> Result<Seat, Refusal> {
-    let _opening = door.0.opening.lock().await;
+    let opening = door.opening(&caller);
+    let _opening = opening.lock().await;
     make(door, caller, said, &format!("mcp-label-{label}"), false).await
 }
 

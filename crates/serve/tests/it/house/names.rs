@@ -129,6 +129,9 @@ fn nothing_of_a_masked_session_leads_to_the_market() {
     said.push(hosted.house.account(&hosted.caller, &hosted.session).unwrap());
     said.push(hosted.house.records(&hosted.caller, &hosted.session, 0, 1_000).unwrap().into());
     said.push(hosted.house.audit(0, 1_000).unwrap().into());
+    // Whoever runs the house knows what it is over.
+    let whole = hosted.house.trajectory(&hosted.caller, &hosted.session, 0, 1).unwrap();
+    assert_eq!(whole[0]["dataset"]["sha256"], store.meta().digest.as_str());
     // The examples of the contract name an alias that has digits of a code of this market.
     let said = serde_json::to_string(&said).unwrap().replace("SHM-000360", "");
     let (name, digest) = (store.meta().name.clone(), store.meta().digest.clone());
