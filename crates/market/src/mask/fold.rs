@@ -18,6 +18,22 @@ fn half_width(c: char) -> Option<char> {
     }
 }
 
+/// Whether a typographic hyphen, dash or minus at `at` parts the numbers of a date: one to four digits before it, one or two after it.
+/// Elsewhere it stays: `3–5` reads the same either way, and what stands beside a code is another matter.
+fn parts_a_date(text: &str, at: usize, c: char) -> bool {
+    if !is_dash(c) {
+        return false;
+    }
+    let digit = |c: &char| c.is_ascii_digit() || ('\u{ff10}'..='\u{ff19}').contains(c);
+    let before = text[..at].chars().rev().take(5).take_while(digit).count();
+    let after = text[at + c.len_utf8()..].chars().take(3).take_while(digit).count();
+    (1..=4).contains(&before) && (1..=2).contains(&after)
+}
+
+const fn is_dash(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2013}' | '\u{2212}')
+}
+
 /// Full-width punctuation alone (colons, commas, brackets of ordinary Chinese text) needs no folding; letters, digits and the
 /// separators of dates do.
 fn needs_folding(text: &str) -> bool {
@@ -38,7 +54,8 @@ fn needs_folding(text: &str) -> bool {
         }
         at += 1;
     }
-    false
+    // Both of these characters begin with this byte; most texts have none of it.
+    bytes.contains(&0xe2) && text.char_indices().any(|(at, c)| parts_a_date(text, at, c))
 }
 
 impl<'t> Folded<'t> {
@@ -49,7 +66,7 @@ impl<'t> Folded<'t> {
         let mut folded = String::with_capacity(text.len());
         let mut origin = Vec::with_capacity(text.len() + 1);
         for (at, c) in text.char_indices() {
-            let c = half_width(c).unwrap_or(c);
+            let c = if parts_a_date(text, at, c) { '-' } else { half_width(c).unwrap_or(c) };
             folded.push(c);
             origin.extend(std::iter::repeat_n(at as u32, c.len_utf8()));
         }
