@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use traderharness_contract::version::legacy::{
-    Call, READ_LIMIT, RunDay, TRUNCATED, arguments, coerce, echo, model_text, payload, render, text,
+    Call, READ_LIMIT, RunDay, TRUNCATED, arguments, coerce, echo, known, model_text, payload, render, text,
 };
-use traderharness_contract::version::{Behaviour, Behaviours, Version};
+use traderharness_contract::version::{Behaviour, Behaviours, Pack, Version};
 use traderharness_contract::{Envelope, ErrorCode, Outcome, ToolFailure};
 
 const TODAY: RunDay = RunDay { index: 4 };
@@ -403,5 +403,16 @@ proptest! {
                 prop_assert!(serde_json::from_str::<Value>(&text).is_ok());
             }
         }
+    }
+}
+
+// spec/versions.md: nothing is ever added to v1-v4, not even by a field that v5 gains
+#[test]
+fn a_field_that_comes_after_v5_is_nothing_under_an_early_version() {
+    for version in [Version::V1, Version::V2, Version::V3, Version::V4] {
+        let tool = Pack::builtin(version).unwrap().tool("get_kline").unwrap();
+        let sent = json!({"stock_code": "600001", "days": 5, "detail": "full", "of_a_later_version": true});
+        assert_eq!(known(tool, sent), json!({"stock_code": "600001", "days": 5, "detail": "full"}));
+        assert_eq!(known(tool, json!([1])), json!([1]));
     }
 }

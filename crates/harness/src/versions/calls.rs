@@ -24,10 +24,8 @@ impl Contract {
     /// Arguments as they are checked: as they came, or brought into the types, bounds and words of today's handlers.
     pub(crate) fn arguments(&self, definition: &Definition, args: Value, day: RunDay) -> Value {
         let name = definition.spec.name;
-        if self.has(Behaviour::StrictArguments) || self.tool(name).is_none() {
-            return args;
-        }
-        let args = legacy::arguments(name, args, &self.flags, day);
+        let Some(tool) = self.tool(name).filter(|_| !self.has(Behaviour::StrictArguments)) else { return args };
+        let args = legacy::arguments(name, legacy::known(tool, args), &self.flags, day);
         let mut args = legacy::coerce(&definition.input_schema, &args);
         if let Some(order) = args.as_object_mut().filter(|_| name == "place_order") {
             if !self.has(Behaviour::DecisionCardSection) {

@@ -1,6 +1,6 @@
 //! What v1-v4 do otherwise than v5, as pure functions. Each asks the flags, never the version's name.
 //!
-//! The order of a call: [`arguments`], then [`coerce`] (both without `StrictArguments`), the checks, unmasking and the handler; then
+//! The order of a call: [`known`], [`arguments`], then [`coerce`] (both without `StrictArguments`), the checks, unmasking and the handler; then
 //! masking, and only behind the mask [`payload`] and [`echo`]: they take fields out of the places where the mask looks for them. Last
 //! [`render`] and [`model_text`].
 //!
@@ -14,7 +14,7 @@ pub use coerce::coerce;
 pub use payload::{RunDay, arguments, echo, payload};
 pub use text::{READ_LIMIT, TRUNCATED, model_text, text};
 
-use super::{Behaviour, Behaviours};
+use super::{Behaviour, Behaviours, PackTool};
 use crate::{Envelope, Outcome, ToolFailure};
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,39 @@ const ORDER_TOOLS: [&str; 2] = ["place_order", "manage_conditional_order"];
 
 /// Tools whose failures carry no correction under `EarlyPayloads`.
 const MEMORY_TOOLS: [&str; 3] = ["remember", "search_memory", "get_memory"];
+
+/// Fields that came with v5 and count where an early agent guesses them. Frozen with the packs: a name that v5 gains later was nothing
+/// under v1-v4 and stays nothing, or a recording that sent it would no longer replay.
+const YOUNGER: [&str; 18] = [
+    "abandon_error_codes",
+    "adjustment",
+    "amount_min",
+    "content_limit",
+    "cursor",
+    "decision_card",
+    "detail",
+    "end_offset",
+    "exclude_limit_up",
+    "exclude_st",
+    "expires_in_trading_days",
+    "fields",
+    "idempotency_key",
+    "keyword",
+    "max_results",
+    "periods",
+    "since",
+    "timeout_seconds",
+];
+
+/// The arguments without the fields that the version knew nothing of: those that its pack does not offer and that did not come with v5.
+/// Anything but an object stays.
+pub fn known(tool: &PackTool, mut args: Value) -> Value {
+    if let Some(fields) = args.as_object_mut() {
+        let offered = tool.parameters.get("properties").and_then(Value::as_object);
+        fields.retain(|name, _| offered.is_some_and(|offered| offered.contains_key(name)) || YOUNGER.contains(&name.as_str()));
+    }
+    args
+}
 
 /// What a rendering needs beside the outcome.
 #[derive(Debug, Clone, Copy)]
