@@ -306,16 +306,16 @@ fn the_first_difference_is_explained_where_it_is() {
     assert_eq!(value["explanation"]["first_difference"]["role"], "assistant");
     let error: Value = serde_json::from_str(&machine.err).unwrap();
     assert_eq!(error["exit_code"], 1);
-    // The cassette alone, with another description of a tool: told as a difference of that tool.
+    // A recording that was edited where no request looks is told apart from a run that differs.
     let moved = folder.path().join("alone.jsonl");
-    let other = kept.replacen("Places a", "Puts a", 1).replacen("Place a", "Put a", 1).replacen("Buy or sell", "Sell or buy", 1);
-    if other != kept {
-        std::fs::write(&moved, &other).unwrap();
-        let line = with_key(text(&moved), text(&key()), (DAY, DAY)).iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let line: Vec<&str> = line.iter().map(String::as_str).collect();
-        let ran = run(&[&line[..], &["--explain"]].concat());
-        assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    }
+    let other = kept.replacen("\"description\":\"", "\"description\":\"Changed. ", 1);
+    assert_ne!(other, kept);
+    std::fs::write(&moved, &other).unwrap();
+    let line = with_key(text(&moved), text(&key()), (DAY, DAY)).iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let line: Vec<&str> = line.iter().map(String::as_str).collect();
+    let ran = run(&[&line[..], &["--explain"]].concat());
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("was changed after it was recorded") && ran.err.contains("hint: "), "{}", ran.err);
 }
 
 // engine E13.2
