@@ -269,6 +269,25 @@ fn pages_of_records_are_asked_for_strictly() {
     }
 }
 
+// Two lengths: the chunks count, and the connection ends after them, so that nobody in between sees another request than the server.
+#[test]
+fn a_request_with_two_lengths_is_the_last_of_its_connection() {
+    let served = Served::new();
+    let [length, chunked] = ["Content-Length: 12\r\n", "Transfer-Encoding: chunked\r\n"];
+    for lengths in [[length, chunked].concat(), [chunked, length].concat()] {
+        let bytes = format!(
+            "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {DESK}\r\nIdempotency-Key: {}\r\n\
+             Content-Type: application/json\r\n{lengths}\r\n2\r\n{{}}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            new_key()
+        );
+        let mut connection = served.connect();
+        connection.send(bytes.as_bytes());
+        let answer = connection.answer().unwrap();
+        assert_eq!((answer.status, answer.header("connection")), (201, Some("close")), "{lengths:?} {}", answer.text());
+        assert!(connection.answer().is_none(), "{lengths:?}");
+    }
+}
+
 // What is no HTTP gets a bare status, and its connection ends: nothing behind it is taken for a second request.
 #[test]
 fn what_is_no_request_ends_its_connection() {
