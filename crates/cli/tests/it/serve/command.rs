@@ -37,18 +37,19 @@ fn a_taken_port_is_told_before_anything_is_loaded() {
 #[test]
 fn the_token_is_drawn_once_and_is_its_owners_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]);
-    let file = folder.path().join("private/token");
+    let keep = folder.path().join("desk");
+    let server = Server::start(&keep, &[]);
+    let file = keep.join("private/token");
     assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), server.token);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        assert_eq!([mode(&file), mode(file.parent().unwrap()), mode(&keep)], [0o600, 0o700, 0o700]);
     }
     let token = server.token.clone();
     assert_eq!(server.end(), Some(0), "SIGTERM closes it in order");
-    assert_eq!(Server::start(folder.path(), &[]).token, token);
+    assert_eq!(Server::start(&keep, &[]).token, token);
     for entry in walk(folder.path()) {
         let bytes = std::fs::read(&entry).unwrap();
         let there = bytes.windows(token.len()).any(|window| window == token.as_bytes());
