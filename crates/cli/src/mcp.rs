@@ -102,11 +102,17 @@ fn going_on(path: &Path) -> Result<RunFolder, Fault> {
 }
 
 fn session(house: &House, caller: &Arc<Caller>, options: &McpOptions) -> Result<SessionState, Fault> {
-    // A run folder has one session. Where that has ended and its cassette is not there yet, there is still something to write.
-    let goes_on = |state: &SessionState| options.record.is_some() || !state.finished;
-    let open = house.sessions(caller).into_iter().rev().find(goes_on);
-    if let Some(state) = open.filter(|_| options.resume) {
-        return Ok(state);
+    if options.resume {
+        // A run folder has one session. Where that has ended and its cassette is not there yet, there is still something to write.
+        let goes_on = |state: &SessionState| options.record.is_some() || !state.finished;
+        let unread = |refusal| {
+            refused(refusal)
+                .context("the sessions of the folder cannot be read, so none can be gone on with")
+                .hint("leave --resume out, or name another folder, to begin a new session")
+        };
+        if let Some(state) = house.sessions(caller).map_err(unread)?.into_iter().rev().find(goes_on) {
+            return Ok(state);
+        }
     }
     let key = format!("start-{}", crate::manifest::hex(&crate::manifest::new_key()?));
     let made = house.create_session(caller, &SessionRequest::default(), &key).map_err(refused)?;

@@ -48,12 +48,17 @@ pub struct HouseConfig {
     pub sandbox: Option<OpensSandbox>,
     /// Checks every payload of a tool against its output schema.
     pub check_output: bool,
+    /// How long a request waits for a session that is busy with another, before it is told to come again. Jobs wait as long as it takes.
+    pub session_wait: Duration,
 }
+
+/// What [`HouseConfig::session_wait`] is where nothing else is said.
+pub const SESSION_WAIT: Duration = Duration::from_secs(30);
 
 impl HouseConfig {
     /// A house over datasets, kept in memory.
     pub const fn new(server: ServerConfig, datasets: BTreeMap<String, Arc<Store>>) -> Self {
-        Self { server, datasets, keep: None, sandbox: None, check_output: false }
+        Self { server, datasets, keep: None, sandbox: None, check_output: false, session_wait: SESSION_WAIT }
     }
 }
 
@@ -111,6 +116,7 @@ pub struct House {
     running: Running,
     jobs: Arc<Jobs>,
     patience: Duration,
+    session_wait: Duration,
     counts: Counts,
     registry: Value,
     sandbox: Sandboxes,
@@ -132,7 +138,7 @@ impl House {
     /// # Errors
     /// [`HouseError`].
     pub fn open(config: HouseConfig) -> Result<Arc<Self>, HouseError> {
-        let HouseConfig { server, datasets, keep, sandbox, check_output } = config;
+        let HouseConfig { server, datasets, keep, sandbox, check_output, session_wait } = config;
         let issues = server.faults();
         if !issues.is_empty() {
             return Err(HouseError::Config { issues });
@@ -162,6 +168,7 @@ impl House {
             running: Running::default(),
             jobs: Arc::clone(&jobs),
             patience: Duration::from_millis(server.jobs.patience_ms.into()),
+            session_wait,
             counts: Counts::default(),
             sandbox: Sandboxes(sandbox),
             keep,
@@ -301,7 +308,12 @@ fn capability_word(name: &str) -> &'static str {
 
 impl From<KeepError> for Refusal {
     /// What it was is for the operator; a caller learns that nothing was done.
-    fn from(_: KeepError) -> Self {
+    fn from(fault: KeepError) -> Self {
+        if let KeepError::Broken { what, .. } = fault {
+            let message =
+                "Something that the server kept cannot be read, so nothing was done; who runs the server has to see to it.";
+            return Self::new(FailureClass::DependencyUnavailable, 503, "keep_unreadable", message, false).with("what", what);
+        }
         let message =
             "The server cannot keep what it does at the moment, so nothing was done; send the request again under the same key.";
         Self::new(FailureClass::DependencyUnavailable, 503, "keep_unavailable", message, true).after(1)

@@ -24,6 +24,9 @@ pub struct Refusal {
     pub correction: Option<Value>,
     /// Seconds to wait, for the `Retry-After` header.
     pub retry_after: Option<u32>,
+    /// Whether it was given before, under the same key. Said of an answer and never kept with it.
+    #[serde(skip)]
+    pub replayed: bool,
 }
 
 impl Refusal {
@@ -38,6 +41,7 @@ impl Refusal {
             details: Value::Object(Map::new()),
             correction: None,
             retry_after: None,
+            replayed: false,
         }
     }
 

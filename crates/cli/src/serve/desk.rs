@@ -56,6 +56,7 @@ impl Desk {
             keep: options.keep.clone(),
             sandbox: Some(sandbox(options)?),
             check_output: options.check_output,
+            session_wait: traderharness_serve::house::SESSION_WAIT,
         };
         Ok(Self { config, secret })
     }

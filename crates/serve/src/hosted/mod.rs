@@ -17,8 +17,15 @@ pub(crate) use play::{Done, Play};
 pub(crate) use restore::restore;
 pub(crate) use world::{World, WorldFault};
 
+use crate::refusal::Refusal;
 use crate::reply::SessionState;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use traderharness_contract::FailureClass;
+
+/// Seconds after which whoever found a session busy is told to come again.
+const BUSY_PAUSE: u32 = 5;
 
 /// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +55,44 @@ impl Stage {
     }
 }
 
+/// Where the session itself stands while nobody has it.
+#[derive(Debug)]
+struct Place {
+    /// `None` until something needs it, and while somebody has it.
+    play: Option<Box<Play>>,
+    taken: bool,
+}
+
+/// A session that nobody else has until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Alone<'h> {
+    hosted: &'h Hosted,
+    play: Option<Box<Play>>,
+}
+
+impl Deref for Alone<'_> {
+    type Target = Option<Box<Play>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.play
+    }
+}
+
+impl DerefMut for Alone<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.play
+    }
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        // A panic inside a call may have left half of it: the session is made again from what was kept.
+        let play = self.play.take().filter(|_| !std::thread::panicking());
+        *self.hosted.place() = Place { play, taken: false };
+        self.hosted.free.notify_one();
+    }
+}
+
 /// A session of the house.
 #[derive(Debug)]
 pub(crate) struct Hosted {
@@ -58,8 +103,9 @@ pub(crate) struct Hosted {
     pub(crate) caller: String,
     pub(crate) profile: String,
     pub(crate) agent_revision: Option<String>,
-    /// The session itself; `None` until something needs it.
-    play: Mutex<Option<Box<Play>>>,
+    place: Mutex<Place>,
+    /// Told whenever whoever had the session gives it back.
+    free: Condvar,
     /// As its caller last saw it; never waits for a call.
     shown: Mutex<(Stage, SessionState)>,
 }
@@ -79,24 +125,45 @@ impl Hosted {
             caller,
             profile: shown.profile.clone(),
             agent_revision: shown.agent_revision_id.clone(),
-            play: Mutex::new(play),
+            place: Mutex::new(Place { play, taken: false }),
+            free: Condvar::new(),
             shown: Mutex::new((stage, shown)),
         }
     }
 
-    /// The session, alone. A panic inside a call leaves a session that is made again, so nothing here is poisoned.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Box<Play>>> {
-        self.play.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
-            let mut guard = poisoned.into_inner();
-            *guard = None;
-            self.play.clear_poison();
-            guard
-        })
+    /// The session, alone; waits as long as it takes.
+    pub(crate) fn lock(&self) -> Alone<'_> {
+        let taken = self.free.wait_while(self.place(), |place| place.taken);
+        self.take(taken.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The session, alone; waits for whoever has it, but no longer than `most`.
+    ///
+    /// # Errors
+    /// 503 when it is still busy then; nothing was done.
+    pub(crate) fn lock_within(&self, most: Duration) -> Result<Alone<'_>, Refusal> {
+        let waited = self.free.wait_timeout_while(self.place(), most, |place| place.taken);
+        let (place, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if place.taken {
+            let message = "The session is busy with another call; nothing was done. Send the request again under the same key.";
+            let busy = Refusal::new(FailureClass::DependencyUnavailable, 503, "session_busy", message, true);
+            return Err(busy.after(BUSY_PAUSE));
+        }
+        Ok(self.take(place))
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, mut place: MutexGuard<'_, Place>) -> Alone<'_> {
+        place.taken = true;
+        Alone { hosted: self, play: place.play.take() }
     }
 
     /// Whether the session stands in memory; false while a call runs.
     pub(crate) fn is_loaded(&self) -> bool {
-        self.play.try_lock().is_ok_and(|play| play.is_some())
+        self.place().play.is_some()
     }
 
     pub(crate) fn shown(&self) -> (Stage, SessionState) {

@@ -73,7 +73,10 @@ impl House {
             );
             return Refusal::new(FailureClass::InvalidInput, 422, "arguments_too_long", message, true).with("tool", tool);
         }
-        let mut guard = hosted.lock();
+        let mut guard = match hosted.lock_within(self.session_wait) {
+            Ok(guard) => guard,
+            Err(refusal) => return refusal,
+        };
         let play = match self.loaded(hosted, &mut guard) {
             Ok(play) if !play.is_finished() => play,
             Ok(_) => return not_open(hosted.stage()),
@@ -122,7 +125,11 @@ impl House {
         job: Option<(&str, &Finish)>,
     ) -> Result<Reply, Box<Refusal>> {
         let hosted = &ticket.hosted;
-        let mut guard = hosted.lock();
+        // Whoever asked for a job is not kept waiting by its place in the line.
+        let mut guard = match job {
+            Some(_) => hosted.lock(),
+            None => hosted.lock_within(self.session_wait)?,
+        };
         // It may have been closed while this call waited for the one before.
         if hosted.stage() != Stage::Open {
             return Err(Box::new(not_open(hosted.stage())));
@@ -360,6 +367,6 @@ fn replayed(outcome: Outcome) -> Result<Reply, Refusal> {
         Outcome::Accepted { body } => {
             Ok(Reply { kind: ReplyKind::Accepted, text: text(&body), body, replayed: true, completed: None })
         }
-        Outcome::Refused(refusal) => Err(refusal),
+        Outcome::Refused(refusal) => Err(Refusal { replayed: true, ..refusal }),
     }
 }

@@ -4,7 +4,7 @@ use super::House;
 use crate::admission::{not_open, other_request, unknown_revision};
 use crate::caller::Caller;
 use crate::hosted::{Hosted, Play, Stage, World, restore};
-use crate::keep::{AuditRow, Kept, Outcome, SessionRow, answers, sessions};
+use crate::keep::{AuditRow, KeepError, Kept, Outcome, SessionRow, answers, sessions};
 use crate::keys::{digest_of_request, key_digest};
 use crate::random;
 use crate::refusal::Refusal;
@@ -96,13 +96,16 @@ impl House {
     }
 
     /// Sessions of the caller, in the order they were made.
-    pub fn sessions(&self, caller: &Caller) -> Vec<SessionState> {
-        let rows = self.keep.sessions_of(&caller.id).unwrap_or_default();
+    ///
+    /// # Errors
+    /// 503 when what was kept cannot be read, be it of one session alone: a list never leaves one out.
+    pub fn sessions(&self, caller: &Caller) -> Result<Vec<SessionState>, Refusal> {
+        let rows = self.keep.sessions_of(&caller.id)?;
         let hosted = self.hosted();
         rows.into_iter()
-            .filter_map(|row| match hosted.get(&row.id) {
-                Some(known) => Some(known.shown().1),
-                None => serde_json::from_value(row.shown).ok(),
+            .map(|row| match hosted.get(&row.id) {
+                Some(known) => Ok(known.shown().1),
+                None => Ok(kept_state(row.shown)?),
             })
             .collect()
     }
@@ -149,7 +152,7 @@ impl House {
         if !may {
             return Err(not_open(stage));
         }
-        let mut guard = hosted.lock();
+        let mut guard = hosted.lock_within(self.session_wait)?;
         // A finished session has nothing left to do; closing it only says so.
         if closes && stage != Stage::Open {
             let (_, mut state) = hosted.shown();
@@ -232,7 +235,7 @@ impl House {
             // Nothing is said any more, and making a session again for that would cost as much as the session did.
             return Ok(vec![BriefText { role: "system".to_owned(), text: self.world(&hosted.profile)?.system() }]);
         }
-        let mut guard = hosted.lock();
+        let mut guard = hosted.lock_within(self.session_wait)?;
         Ok(self.loaded(&hosted, &mut guard)?.brief())
     }
 
@@ -306,9 +309,9 @@ impl House {
             return if known.caller == caller.id { Ok(Arc::clone(known)) } else { Err(nobodys()) };
         }
         let row = self.keep.session(id)?.filter(|row| row.caller == caller.id).ok_or_else(nobodys)?;
-        let (Some(stage), Ok(state)) = (Stage::named(&row.state), serde_json::from_value::<SessionState>(row.shown)) else {
-            return Err(nobodys());
-        };
+        let unknown = || KeepError::Broken { what: "a session", fault: "its state has an unknown name".to_owned() };
+        let stage = Stage::named(&row.state).ok_or_else(unknown)?;
+        let state = kept_state(row.shown)?;
         let hosted = Arc::new(Hosted::new(row.id.clone(), row.number, row.caller, stage, state, None));
         if stage != Stage::Open {
             return Ok(hosted);
@@ -410,6 +413,11 @@ impl House {
             }
         }
     }
+}
+
+/// A session as its caller last saw it, out of what was kept.
+fn kept_state(shown: Value) -> Result<SessionState, KeepError> {
+    serde_json::from_value(shown).map_err(|fault| KeepError::Broken { what: "a session", fault: fault.to_string() })
 }
 
 fn gone() -> Refusal {

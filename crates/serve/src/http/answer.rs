@@ -77,6 +77,9 @@ pub(super) fn refused(refusal: &Refusal) -> Response<Body> {
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"traderharness\""));
     }
+    if refusal.replayed {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
     // Whoever is told to come later is told when.
     let pause = refusal.retry_after.or_else(|| (status == StatusCode::TOO_MANY_REQUESTS).then_some(1));
     if let Some(seconds) = pause {

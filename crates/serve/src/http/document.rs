@@ -277,6 +277,10 @@ fn failures() -> Map<String, Value> {
         if let Some((name, schema)) = header {
             response["headers"] = json!({ name: { "required": true, "schema": schema } });
         }
+        // What a tool refuses is kept under its key.
+        if matches!(status, 403 | 409 | 422 | 429 | 503) {
+            response["headers"]["Idempotent-Replayed"] = replayed();
+        }
         (failure(*status), response)
     };
     STATUSES.iter().map(one).collect()
@@ -335,13 +339,15 @@ fn json_answer(description: &str, schema: &str) -> Value {
 /// An answer that may have been given before.
 fn keyed(description: &str, schema: &str) -> Value {
     let mut answer = json_answer(description, schema);
-    answer["headers"] = json!({
-        "Idempotent-Replayed": {
-            "description": "There, and true, when this answer was given before under the same key.",
-            "schema": { "const": "true" },
-        },
-    });
+    answer["headers"] = json!({ "Idempotent-Replayed": replayed() });
     answer
+}
+
+fn replayed() -> Value {
+    json!({
+        "description": "There, and true, when this answer was given before under the same key.",
+        "schema": { "const": "true" },
+    })
 }
 
 /// Where to go on from a new session.

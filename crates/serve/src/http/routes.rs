@@ -316,7 +316,7 @@ async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: Heade
 
 async fn sessions(State(door): State<Door>, Authed(caller): Authed) -> Done {
     let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(json!({ "sessions": house.sessions(&caller) }))).await
+    door.ask(&seen, move |house| Ok(json!({ "sessions": house.sessions(&caller)? }))).await
 }
 
 async fn create_session(State(door): State<Door>, Authed(caller): Authed, headers: HeaderMap, body: Body) -> Done {

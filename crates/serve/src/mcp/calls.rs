@@ -23,6 +23,8 @@ use traderharness_contract::{Effect, FailureClass, algebra};
 
 /// `_meta` key of the idempotency key of a call.
 const KEY: &str = "traderharness/idempotency-key";
+/// `_meta` key of what was answered before under the same key.
+const REPLAYED: &str = "traderharness/replayed";
 /// The door's own tool: the brief for clients that read no resources.
 pub(super) const READ_BRIEF: &str = "read_brief";
 /// Time for which a long call keeps a place of the door; from then on the door looks for its end.
@@ -151,7 +153,7 @@ pub(super) async fn call(
     result.structured_content = Some(body);
     let mut meta = about(&seat);
     if reply.replayed {
-        meta.insert("traderharness/replayed".into(), true.into());
+        meta.insert(REPLAYED.into(), true.into());
     }
     result.meta = Some(meta);
     if let Some(completed) = &reply.completed {
@@ -369,6 +371,9 @@ pub(super) fn failed(refusal: &Refusal, seat: Option<&Seat>) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(traderharness_contract::json::text(&record))]);
     result.structured_content = None;
     result.meta = seat.map(about);
+    if let (true, Some(meta)) = (refusal.replayed, &mut result.meta) {
+        meta.insert(REPLAYED.into(), true.into());
+    }
     result
 }
 

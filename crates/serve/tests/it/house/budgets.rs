@@ -59,7 +59,7 @@ fn what_was_spent_stays_spent_over_a_restart() {
     }
     let house = open(&store, config(), Some(folder.path()));
     let caller = house.local_caller("alice").unwrap();
-    let session = house.sessions(&caller)[0].session_id.clone();
+    let session = house.sessions(&caller).unwrap()[0].session_id.clone();
     let hosted = Hosted { house, caller, session };
     assert!(hosted.call("get_portfolio", json!({}), "k1").unwrap().replayed);
     assert_eq!(hosted.call("get_portfolio", json!({}), "k2").unwrap_err().details["available"], 4);

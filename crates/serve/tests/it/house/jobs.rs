@@ -1,6 +1,6 @@
 //! Jobs: calls that outlast the patience of their caller (complaint RG-3).
 
-use super::fixture::{Hosted, caller, ran, server, store};
+use super::fixture::{Hosted, caller, ran, server, session, store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,6 +36,10 @@ struct Gate {
 
 /// A house whose code waits at a gate; one worker, room for one job that waits.
 fn gated(keep: Option<&Path>) -> (Hosted, Gate, tempfile::TempDir) {
+    gated_as(|config| config.keep = keep.map(Path::to_owned))
+}
+
+fn gated_as(change: impl FnOnce(&mut HouseConfig)) -> (Hosted, Gate, tempfile::TempDir) {
     let (start, started) = channel();
     let (go, gone) = channel();
     let jobs: Arc<dyn RunsJobs> = Arc::new(Gated { started: Mutex::new(start), go: Mutex::new(gone) });
@@ -46,8 +50,8 @@ fn gated(keep: Option<&Path>) -> (Hosted, Gate, tempfile::TempDir) {
     let mut server = server(&store, false, vec![caller("alice"), caller("bob")]);
     server.jobs = JobLimits { workers: 1, waiting: 1, patience_ms: 0 };
     let mut config = HouseConfig::new(server, BTreeMap::from([("small".to_owned(), store)]));
-    config.keep = keep.map(Path::to_owned);
     config.sandbox = Some(opens);
+    change(&mut config);
     (Hosted::over(House::open(config).unwrap(), "alice"), Gate { started, go }, files)
 }
 
@@ -151,6 +155,55 @@ fn the_pool_is_bounded_and_a_job_that_waits_can_be_cancelled() {
     assert_eq!(done(&hosted, id(&again))["state"], "succeeded");
 }
 
+// complaint RG-3: who finds a session busy is told so and holds no place; nothing was done, and the key is free.
+#[test]
+fn a_session_that_stays_busy_says_so_and_nothing_was_done() {
+    let (hosted, gate, _files) = gated_as(|config| {
+        config.session_wait = Duration::ZERO;
+        config.server.jobs.workers = 2;
+    });
+    let (house, caller) = (&hosted.house, &hosted.caller);
+    let job = code(&hosted, "a", "code", &Watch::default()).unwrap();
+    gate.started.recv().unwrap();
+    // A job waits for its turn as long as it takes.
+    let mut later = hosted.invocation("get_portfolio", json!({}));
+    later.job = true;
+    let later = house.invoke(caller, &later, "later", &Watch::default()).unwrap();
+    let records = house.records(caller, &hosted.session, 0, 100).unwrap();
+    let calls = || {
+        [
+            hosted.call("get_portfolio", json!({}), "call").map(|_| ()),
+            hosted.call("get_stock_price", json!({"stock_code": 7}), "unfit").map(|_| ()),
+            house.step(caller, &hosted.session, "step").map(|_| ()),
+            house.close_session(caller, &hosted.session, "close").map(|_| ()),
+            house.brief(caller, &hosted.session).map(|_| ()),
+        ]
+    };
+    for refused in calls().into_iter().chain(calls()) {
+        let refused = refused.unwrap_err();
+        assert_eq!(
+            (refused.class, refused.status, refused.code.as_str(), refused.retryable, refused.retry_after),
+            (FailureClass::DependencyUnavailable, 503, "session_busy", true, Some(5))
+        );
+    }
+    assert_eq!(house.records(caller, &hosted.session, 0, 100).unwrap(), records);
+    // What never waits for a call, and another session, are answered all the same.
+    assert_eq!(house.session(caller, &hosted.session).unwrap().state, "open");
+    house.step(caller, &session(house, caller, "other"), "step-other").unwrap();
+    gate.go.send(()).unwrap();
+    assert_eq!(done(&hosted, id(&job))["state"], "succeeded");
+    assert_eq!(done(&hosted, id(&later))["state"], "succeeded");
+    let patiently = |ask: &dyn Fn() -> Result<Reply, Refusal>| loop {
+        match ask() {
+            Err(refused) if refused.code == "session_busy" => std::thread::yield_now(),
+            answered => break answered.unwrap(),
+        }
+    };
+    assert!(!patiently(&|| hosted.call("get_portfolio", json!({}), "call")).replayed);
+    let stepped = patiently(&|| house.step(caller, &hosted.session, "step"));
+    assert_eq!((stepped.replayed, &stepped.body["point"]), (false, &json!("open_1")));
+}
+
 #[test]
 fn any_call_can_be_made_a_job() {
     let (hosted, _gate, _files) = gated(None);
@@ -195,7 +248,7 @@ fn a_job_that_a_restart_cut_off_did_nothing_and_its_key_may_come_again() {
         }
     }
     let (hosted, gate, _files) = gated(Some(folder.path()));
-    let session = hosted.house.sessions(&hosted.caller)[0].session_id.clone();
+    let session = hosted.house.sessions(&hosted.caller).unwrap()[0].session_id.clone();
     let hosted = Hosted { session, ..hosted };
     let body = hosted.house.job(&hosted.caller, &job).unwrap().body;
     assert_eq!((body["state"].as_str(), body["error"]["retryable"].as_bool()), (Some("interrupted"), Some(true)));

@@ -11,7 +11,7 @@ use traderharness_serve::{House, HouseConfig, HouseError};
 fn again(store: &Arc<Store>, masked: bool, keep: &Path) -> Hosted {
     let house = open(store, server(store, masked, vec![caller("alice")]), Some(keep));
     let caller = house.local_caller("alice").unwrap();
-    let session = house.sessions(&caller)[0].session_id.clone();
+    let session = house.sessions(&caller).unwrap()[0].session_id.clone();
     Hosted { house, caller, session }
 }
 
@@ -98,6 +98,47 @@ fn the_folder_is_the_owners_alone() {
     }
 }
 
+/// Changes the closed file of a house, and opens it again.
+fn tampered(folder: &Path, statement: &str) -> (Arc<House>, Arc<traderharness_serve::Caller>, String) {
+    let store = store();
+    let server = || server(&store, false, vec![caller("alice")]);
+    let first = Hosted::over(open(&store, server(), Some(folder)), "alice");
+    session(&first.house, &first.caller, "another");
+    let id = first.session.clone();
+    drop(first);
+    rusqlite::Connection::open(folder.join("house.sqlite")).unwrap().execute_batch(statement).unwrap();
+    let house = open(&store, server(), Some(folder));
+    let caller = house.local_caller("alice").unwrap();
+    (house, caller, id)
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_not_left_out_of_the_list() {
+    for statement in [
+        "UPDATE sessions SET shown = x'007b7d' WHERE number = 1",
+        "UPDATE sessions SET shown = x'07' WHERE number = 1",
+        "UPDATE sessions SET state = 'asleep', shown = x'07' WHERE number = 1",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (house, caller, id) = tampered(folder.path(), statement);
+        for refused in [house.sessions(&caller).unwrap_err(), house.session(&caller, &id).unwrap_err()] {
+            assert_eq!(
+                (refused.class, refused.status, refused.code.as_str(), refused.retryable),
+                (FailureClass::DependencyUnavailable, 503, "keep_unreadable", false),
+                "{statement}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_no_empty_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, caller, _) = tampered(folder.path(), "ALTER TABLE sessions RENAME TO lost");
+    let refused = house.sessions(&caller).unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str(), refused.retryable), (503, "keep_unavailable", true));
+}
+
 #[test]
 fn a_session_over_other_data_is_not_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +148,7 @@ fn a_session_over_other_data_is_not_made_again() {
     changed.profiles[0].card.max_positions = 2;
     let house = open(&store, changed, Some(folder.path()));
     let caller = house.local_caller("alice").unwrap();
-    let session = house.sessions(&caller)[0].session_id.clone();
+    let session = house.sessions(&caller).unwrap()[0].session_id.clone();
     let hosted = Hosted { house, caller, session };
     let refused = hosted.call("get_portfolio", json!({}), "k").unwrap_err();
     assert_eq!((refused.class, refused.code.as_str()), (FailureClass::DependencyUnavailable, "session_not_restored"));

@@ -45,7 +45,7 @@ fn a_process_that_serves_a_folder() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let house = house(Path::new(&folder));
     let caller = house.local_caller("alice").unwrap();
-    let session = house.sessions(&caller)[0].session_id.clone();
+    let session = house.sessions(&caller).unwrap()[0].session_id.clone();
     let hosted = Hosted { house, caller, session };
     std::thread::scope(|scope| {
         for _ in 0..TOGETHER {
@@ -183,7 +183,7 @@ fn what_was_acknowledged_exists_once_and_what_was_not_happens_once() {
 
     let house = house(folder.path());
     let caller = house.local_caller("alice").unwrap();
-    let session = house.sessions(&caller)[0].session_id.clone();
+    let session = house.sessions(&caller).unwrap()[0].session_id.clone();
     let hosted = Hosted { house, caller, session };
     for request in unanswered.values().cloned().collect::<Vec<_>>() {
         take(answer(&hosted, &request), &mut acknowledged, &mut BTreeMap::new());

@@ -91,6 +91,15 @@ fn a_key_gets_its_answer_again_and_nothing_is_done_twice() {
     assert_eq!((other.status, other.json()["error_code"].as_str().unwrap()), (409, "IDEMPOTENCY_CONFLICT"));
     assert_eq!(served.get(DESK, &format!("/v1/sessions/{id}/account")).json(), account);
 
+    // What the tool refused is kept under its key like a result, and says so.
+    let key = new_key();
+    let body = json!({ "session_id": id, "tool": "get_stock_price", "input": { "stock_code": "999999" } });
+    let ask = || served.keyed(DESK, "/v1/tool-invocations", &key, &body);
+    let (first, again) = (ask(), ask());
+    assert_eq!((first.status, first.header("idempotent-replayed")), (422, None), "{}", first.text());
+    assert_eq!((again.status, again.header("idempotent-replayed")), (422, Some("true")));
+    assert_eq!(again.body, first.body);
+
     let key = new_key();
     let steps: Vec<Vec<u8>> =
         (0..3).map(|_| served.keyed(DESK, &format!("/v1/sessions/{id}/step"), &key, &json!({})).body).collect();

@@ -124,6 +124,13 @@ async fn a_call_under_a_key_is_done_once() {
     assert_eq!(again["_meta"]["traderharness/replayed"], true);
     let other = client.result("tools/call", order("k-1".into(), buy("600002"))).await;
     assert_eq!(record(&other)["error_code"], "IDEMPOTENCY_CONFLICT");
+    // A failure of the tool is answered again, too, and says so.
+    let unheld =
+        json!({"stock_code": "600002", "action": "sell", "quantity": 100, "reasoning": "The test sells what it never had."});
+    let refused = client.result("tools/call", order("k-2".into(), unheld.clone())).await;
+    let again = client.result("tools/call", order("k-2".into(), unheld)).await;
+    assert_eq!((record(&again), again["isError"].as_bool()), (record(&refused), Some(true)));
+    assert_eq!([&refused, &again].map(|r| r["_meta"]["traderharness/replayed"].as_bool()), [None, Some(true)]);
     let faulty = client.request("tools/call", order(7.into(), buy("600002"))).await;
     assert_eq!(faulty["error"]["code"], -32602);
     // Without a key every call is one of its own.
