@@ -11,7 +11,7 @@
 //! | [`ErrorRecord`] | a call that failed |
 //! | [`Answer`] | one of the three |
 //! | [`InvocationId`], [`JobId`], [`ProposalId`] | three ids that are never taken for each other |
-//! | [`check`] | what a schema cannot say: the invariants of a result, finite numbers, times in order, probabilities, currencies |
+//! | [`mod@check`] | what a schema cannot say: the invariants of a result, finite numbers, times in order, probabilities, currencies |
 //! | [`envelope_schema`], [`data_schema`] | what MCP checks, what HTTP checks |
 //! | [`ResultSchema`] | one of the two, compiled |
 //! | [`fit`] | a result within a size limit: fewer records and a cursor, never less coverage |

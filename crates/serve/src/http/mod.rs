@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`settings`] | addresses, allowed hosts, limits |
-//! | [`document`] | the OpenAPI document |
+//! | [`mod@document`] | the OpenAPI document |
 //! | `routes` | one function per route |
 //! | `guard` | host, origin, size of the head |
 //! | `body` | strict reading of a body |
