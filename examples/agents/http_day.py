@@ -1,6 +1,6 @@
-"""Plays a session over HTTP with nothing but the standard library: http_day.py URL TOKEN_FILE
+"""Plays a session over HTTP with nothing but the standard library: http_day.py URL TOKEN_FILE STOCK_CODE
 
-It looks at one stock each morning, buys a hundred shares once, completes every phase, and prints the account at the end of the
+It looks at that stock each morning, buys a hundred shares once, completes every phase, and prints the account at the end of the
 window. Every request that changes something has a key, so it can be sent again after a broken connection.
 """
 
@@ -69,4 +69,4 @@ def play(desk, stock):
 
 if __name__ == "__main__":
     with open(sys.argv[2], encoding="utf-8") as file:
-        play(Desk(sys.argv[1], file.read().strip()), sys.argv[3] if len(sys.argv) > 3 else "000338")
+        play(Desk(sys.argv[1], file.read().strip()), sys.argv[3])

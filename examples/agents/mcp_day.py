@@ -1,7 +1,7 @@
 """Plays a trading day through the official MCP SDK for Python (pip install mcp), over stdio or HTTP.
 
-    python3 mcp_day.py traderharness mcp --start 2020-02-04 --mask none
-    TRADERHARNESS_TOKEN=... python3 mcp_day.py http://127.0.0.1:8750/mcp
+    python3 mcp_day.py --stock CODE traderharness mcp --start 2020-02-04 --mask none
+    TRADERHARNESS_TOKEN=... python3 mcp_day.py --stock CODE http://127.0.0.1:8750/mcp
 
 A model takes the place of `decide`: it gets the brief and the tools, and its calls go where those of this file go.
 """
@@ -26,22 +26,22 @@ def connect(target):
     return stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
 
 
-async def decide(client, point):
+async def decide(client, point, stock):
     """Repairs a faulty call as a model would: by what the failure says."""
     if point == "pre_market":
-        failed = await client.call_tool("get_kline", {"stock_code": "338"})
+        failed = await client.call_tool("get_kline", {"stock_code": stock[-3:]})
         record = json.loads(failed.content[0].text)
         example = record["correction"]["valid_arguments_example"]
         print("repaired:", ", ".join(sorted(example)))
-        bars = await client.call_tool("get_kline", {"stock_code": "000338", "days": 5})
+        bars = await client.call_tool("get_kline", {"stock_code": stock, "days": 5})
         print("bars:", bars.structured_content["status"])
     if point == "open_1":
-        order = {"stock_code": "000338", "action": "buy", "quantity": 1000, "reasoning": "An example."}
+        order = {"stock_code": stock, "action": "buy", "quantity": 1000, "reasoning": "An example."}
         bought = await client.call_tool("place_order", order)
         print("bought 1000" if not bought.is_error else bought.content[0].text)
 
 
-async def play(target, era):
+async def play(target, era, stock):
     async with Client(connect(target), mode=era) as client:
         while True:
             # The list changes with the clock; a client checks results against the schemas that it was listed.
@@ -50,7 +50,7 @@ async def play(target, era):
             if brief["finished"]:
                 print("the session has ended")
                 return
-            await decide(client, brief["decision_point"])
+            await decide(client, brief["decision_point"], stock)
             if "finish_day" in tools:
                 ended = await client.call_tool("finish_day", {"summary": "An example."})
             else:
@@ -64,6 +64,7 @@ async def play(target, era):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--era", default="auto", choices=["auto", "legacy"], help="protocol with or without a handshake")
+    parser.add_argument("--stock", required=True, metavar="CODE", help="the stock to look at and to buy")
     parser.add_argument("target", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    asyncio.run(play(options.target, options.era))
+    asyncio.run(play(options.target, options.era, options.stock))

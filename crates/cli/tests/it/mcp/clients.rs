@@ -88,13 +88,19 @@ fn the_python_sdk_plays_a_day_in_both_eras_of_the_protocol() {
     let script = repo("examples/agents/mcp_day.py");
     let served = [env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
     for era in ["legacy", "auto"] {
-        plays(Command::new(&python).arg(&script).args(["--era", era]).args(served), era);
+        plays(Command::new(&python).arg(&script).args(["--stock", "000338", "--era", era]).args(served), era);
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&folder.path().join("keep"), &["--mask", "none"]);
     for era in ["legacy", "auto"] {
         let url = format!("{}/mcp", server.url);
-        plays(Command::new(&python).arg(&script).args(["--era", era, &url]).env("TRADERHARNESS_TOKEN", &server.token), era);
+        plays(
+            Command::new(&python)
+                .arg(&script)
+                .args(["--stock", "000338", "--era", era, &url])
+                .env("TRADERHARNESS_TOKEN", &server.token),
+            era,
+        );
     }
     assert_eq!(server.end(), Some(0));
 }

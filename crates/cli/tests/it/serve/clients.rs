@@ -23,6 +23,7 @@ fn a_python_program_plays_a_window_with_its_standard_library() {
         .arg(repo("examples/agents/http_day.py"))
         .arg(&server.url)
         .arg(folder.path().join("private/token"))
+        .arg("000338")
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
