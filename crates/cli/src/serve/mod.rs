@@ -57,8 +57,13 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     }
     let house = House::open(desk.config)
         .map_err(|e| Fault::new(Class::Environment, e).hint("`traderharness serve check FILE` checks a configuration"))?;
+    // Heard before anybody is told that the server is there: who stops it at once must not kill it.
+    let closing = {
+        let _inside = runtime.enter();
+        signal()
+    };
     announce(options, bound, secret.as_ref());
-    let whole = runtime.block_on(run(house, settings, bound, listener, options.access_log));
+    let whole = runtime.block_on(run(house, settings, bound, listener, options.access_log, closing));
     // What did not end in time is not waited for again.
     runtime.shutdown_background();
     if whole {
@@ -76,16 +81,19 @@ async fn run(
     bound: SocketAddr,
     listener: tokio::net::TcpListener,
     access_log: bool,
+    closed: impl Future<Output = ()> + Send + 'static,
 ) -> bool {
     let mcp_settings = mcp::HttpSettings { hosts: settings.hosts.clone(), ..mcp::HttpSettings::default() };
     let mounted = mcp::router(mcp::Door::new(Arc::clone(&house)), &mcp_settings);
     let log = access_log.then(|| -> http::Log { Arc::new(|seen: &Seen| tell(&line(seen))) });
     let door = http::Door::new(house, settings, Some(bound), log);
     let closing = async {
-        signal().await;
+        closed.await;
+        // From here on the second one is waited for.
+        let again = signal();
         tell("Closing: running calls end first. Press Ctrl-C again to stop at once.");
-        tokio::spawn(async {
-            signal().await;
+        tokio::spawn(async move {
+            again.await;
             std::process::exit(i32::from(Class::Stopped as u8));
         });
     };
@@ -97,22 +105,26 @@ fn line(seen: &Seen) -> String {
         .to_string()
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-pub(crate) async fn signal() {
+/// Hears Ctrl-C and SIGTERM from now on; what it gives waits for the first of them. Called inside of a runtime.
+pub(crate) fn signal() -> impl Future<Output = ()> + Send + 'static {
     #[cfg(unix)]
-    {
+    let heard = {
         use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+        signal(SignalKind::interrupt()).ok().zip(signal(SignalKind::terminate()).ok())
+    };
+    async move {
+        #[cfg(unix)]
+        if let Some((mut interrupt, mut terminate)) = heard {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             return;
         }
-    }
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Where no signal can be heard, the process is ended from outside.
-        std::future::pending::<()>().await;
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Where no signal can be heard, the process is ended from outside.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -190,7 +190,8 @@ fn too_long_answers_end_early() {
 
 #[test]
 fn nobody_there_is_unreachable() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // A loopback address of this test alone: on the usual one another test's server could take the port meanwhile.
+    let free = TcpListener::bind("127.0.0.77:0").unwrap().local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{free}/v1"), Some(Secret::new(KEY)));
     let fault = block(ask_with(ChatCompletions::default(), endpoint, at_once(2), &request())).unwrap_err();
     assert_eq!(fault.hint(), Some("check the base URL and that the server runs"));
