@@ -1,7 +1,7 @@
 //! `traderharness probe`: what masking is for, measured. The same agent plays the window masked and unmasked, and the model is asked to name
 //! the firms and the month behind the labels. The truth goes into `private/` alone; nothing of it is printed.
 
-use crate::agent::{AgentOptions, Plan, environment};
+use crate::agent::{Agent, AgentOptions, Plan, environment};
 use crate::args::CompareOptions;
 use crate::compare::pair::{self, Arm, Pair};
 use crate::fault::{Class, Fault, Outcome};
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use traderharness_connect::progress::unwatched;
 use traderharness_harness::model::{ModelClient as _, Turn};
-use traderharness_harness::probe::{self, Exhibit, Kind, Tally, Verdict};
+use traderharness_harness::probe::{self, Exhibit, Kind, Part, Tally, Verdict};
 use traderharness_harness::run::CONTRACT_VERSION;
 use traderharness_harness::{CancelToken, Card, SessionConfig, Toolbox};
 use traderharness_market::{Day, DecisionPoint, Mask};
@@ -53,7 +53,7 @@ pub(crate) struct ProbeOptions {
     /// Play each way under so many mask keys [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) seeds: Option<u32>,
-    /// Firms that the model is asked for, 0 to 200; a month is asked for with every five of them.
+    /// Firms that the model is asked for, 0 to 200, each once; a month is asked for on each day of questions.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=200))]
     pub(crate) questions: u32,
     /// Only ask; play nothing.
@@ -68,6 +68,16 @@ pub(crate) struct ProbeOptions {
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What both parts of a probe need.
+struct Probe<'a> {
+    options: &'a ProbeOptions,
+    market: &'a Market,
+    days: &'a [Day],
+    key: &'a [u8],
+    folder: &'a RunFolder,
+    cancel: &'a CancelToken,
 }
 
 /// What the questions came to.
@@ -100,8 +110,9 @@ pub(crate) fn run(options: &ProbeOptions) -> Outcome {
     let days = market.days(days)?;
     let folder = RunFolder::create(&options.record)?;
     let cancel = limits::on_signal();
-    let pair = if options.only_questions { None } else { Some(both_ways(options, &market, &days, &key, &folder, &cancel)?) };
-    let asked = if asks { Some(ask(options, &market, &days, &key, card, &agent, &folder, &cancel)?) } else { None };
+    let probe = Probe { options, market: &market, days: &days, key: &key, folder: &folder, cancel: &cancel };
+    let pair = (!options.only_questions).then(|| probe.both_ways()).transpose()?;
+    let asked = asks.then(|| probe.ask(&card, &agent)).transpose()?;
     let mut value = machine(&market, pair.as_ref(), asked.as_ref());
     if !asks {
         value["questions"] = json!({ "asked": 0, "reason": "no model that could be asked: a rule and a script have no memory" });
@@ -119,123 +130,106 @@ pub(crate) fn run(options: &ProbeOptions) -> Outcome {
     Ok(if cut || unanswered { ExitCode::from(Class::Stopped as u8) } else { ExitCode::SUCCESS })
 }
 
-fn both_ways(
-    options: &ProbeOptions,
-    market: &Market,
-    days: &[Day],
-    key: &[u8],
-    folder: &RunFolder,
-    cancel: &CancelToken,
-) -> Result<Pair, Fault> {
-    let compared = CompareOptions {
-        spec: None,
-        card: options.card.iter().cloned().collect(),
-        start: Some(options.start.clone()),
-        end: Some(options.end.clone()),
-        data: options.data.clone(),
-        record: options.record.clone(),
-        mask: None,
-        mask_key: options.mask_key.clone(),
-        seeds: options.seeds,
-        no_baselines: true,
-        interpreter: options.interpreter.clone(),
-        limits: options.limits.clone(),
-        agent: options.agent.clone(),
-        json: options.json,
-    };
-    let (quiet, of) = (options.json, days.len());
-    let told = move |arm: &str, day: u32, assets: f64| {
-        if !quiet {
-            tell(&format!("{arm}  day {day}/{of}  total assets {assets:.2}"));
-        }
-    };
-    pair::play(&compared, market, days, key, &folder.path, cancel, &told)
-}
-
-/// Asks the model at days spread over the window, each question in a conversation of its own.
-#[expect(clippy::too_many_arguments, reason = "everything a command has read, handed on once")]
-fn ask(
-    options: &ProbeOptions,
-    market: &Market,
-    days: &[Day],
-    key: &[u8],
-    card: Card,
-    agent: &crate::agent::Agent,
-    folder: &RunFolder,
-    cancel: &CancelToken,
-) -> Result<Asked, Fault> {
-    let store = Arc::clone(&market.store);
-    let asked_window = Window { start: options.start.clone(), end: options.end.clone() };
-    let manifest = Manifest { mask_dates: true, mask_entities: true, ..Manifest::of(card.clone(), agent) };
-    let mask = Arc::new(Mask::new(&store, manifest.mask(key.to_vec(), None)));
-    // Whatever the agent's card allows, the questions show what reading tools say.
-    let reader = Card { allowed_tools: Vec::new(), ..Card::builtin() };
-    let toolbox = Arc::new(Toolbox::new(&reader, true).map_err(|e| Fault::new(Class::Environment, e))?);
-    let config = SessionConfig {
-        store: Arc::clone(&store),
-        mask: Arc::clone(&mask),
-        card: Arc::new(reader),
-        toolbox,
-        check_output: false,
-    };
-    let exhibits = questions(options.questions as usize, days, &config)?;
-    let truth = Map::from_iter(exhibits.iter().map(|e| (e.id.clone(), json!({ "label": e.label, "truth": e.truth.value() }))));
-    let private = json!({ "mask_key": hex(key), "window": asked_window, "truth": truth });
-    let secret = folder.path.join("private");
-    std::fs::create_dir_all(&secret).map_err(|e| Fault::new(Class::Environment, e).context("the private/ folder"))?;
-    write_whole(&secret.join("truth.json"), pretty(&private).as_bytes(), true)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| Fault::new(Class::Environment, e))?;
-    let model = agent.plan.model();
-    let meta = Meta { contract_version: CONTRACT_VERSION.to_owned(), model: model.clone(), ..Meta::default() };
-    let mut recorder =
-        Recorder::create(folder.path.join("questions.jsonl"), meta).map_err(|e| Fault::new(Class::Environment, e))?;
-    let mut client = runtime.block_on(agent.plan.client(&card, &store, &mask, unwatched(), cancel.clone()))?;
-    let mut asked = Asked { verdicts: Vec::new(), answers: Vec::new(), stopped: None, exhibits };
-    let budget = options.limits.max_requests.unwrap_or(u64::MAX);
-    for (n, exhibit) in asked.exhibits.iter().enumerate() {
-        if n as u64 >= budget {
-            asked.stopped = Some(format!("--max-requests {budget}"));
-            break;
-        }
-        if !options.json {
-            tell(&format!("question {}/{}", n + 1, asked.exhibits.len()));
-        }
-        let mut request = Request::new(&model, CONTRACT_VERSION);
-        request.sampling = agent.sampling.clone();
-        request.messages = vec![Message::system(probe::SYSTEM), Message::user(exhibit.question())];
-        let turn = Turn { day_index: 0, point: DecisionPoint::PreMarket, iteration: n as u32 };
-        match runtime.block_on(client.complete_in(SCOPE, &request, turn)) {
-            Ok(response) => {
-                recorder.record(SCOPE, &request, &response).map_err(|e| Fault::new(Class::Environment, e))?;
-                let answer = response.message.content().unwrap_or_default().to_owned();
-                asked.verdicts.push(exhibit.judge(&answer));
-                asked.answers.push(answer);
+impl Probe<'_> {
+    fn both_ways(&self) -> Result<Pair, Fault> {
+        let Self { options, market, days, key, folder, cancel } = *self;
+        let compared = CompareOptions {
+            spec: None,
+            card: options.card.iter().cloned().collect(),
+            start: Some(options.start.clone()),
+            end: Some(options.end.clone()),
+            data: options.data.clone(),
+            record: options.record.clone(),
+            mask: None,
+            mask_key: options.mask_key.clone(),
+            seeds: options.seeds,
+            no_baselines: true,
+            interpreter: options.interpreter.clone(),
+            limits: options.limits.clone(),
+            agent: options.agent.clone(),
+            json: options.json,
+        };
+        let (quiet, of) = (options.json, days.len());
+        let told = move |arm: &str, day: u32, assets: f64| {
+            if !quiet {
+                tell(&format!("{arm}  day {day}/{of}  total assets {assets:.2}"));
             }
-            Err(error) => {
-                asked.stopped = Some(Fault::new(Class::Stopped, error).sentence());
+        };
+        pair::play(&compared, market, days, key, &folder.path, cancel, &told)
+    }
+
+    /// Asks the model at days spread over the window, each question in a conversation of its own.
+    fn ask(&self, card: &Card, agent: &Agent) -> Result<Asked, Fault> {
+        let Self { options, market, days, key, folder, cancel } = *self;
+        let store = Arc::clone(&market.store);
+        let asked_window = Window { start: options.start.clone(), end: options.end.clone() };
+        let manifest = Manifest { mask_dates: true, mask_entities: true, ..Manifest::of(card.clone(), agent) };
+        let mask = Arc::new(Mask::new(&store, manifest.mask(key.to_vec(), None)));
+        // Whatever the agent's card allows, the questions show what reading tools say.
+        let reader = Card { allowed_tools: Vec::new(), ..Card::builtin() };
+        let toolbox = Arc::new(Toolbox::new(&reader, true).map_err(|e| Fault::new(Class::Environment, e))?);
+        let config = SessionConfig {
+            store: Arc::clone(&store),
+            mask: Arc::clone(&mask),
+            card: Arc::new(reader),
+            toolbox,
+            check_output: false,
+        };
+        let exhibits = questions(options.questions as usize, days, &config)?;
+        let truth =
+            Map::from_iter(exhibits.iter().map(|e| (e.id.clone(), json!({ "label": e.label, "truth": e.truth.value() }))));
+        let private = json!({ "mask_key": hex(key), "window": asked_window, "truth": truth });
+        let secret = folder.path.join("private");
+        std::fs::create_dir_all(&secret).map_err(|e| Fault::new(Class::Environment, e).context("the private/ folder"))?;
+        write_whole(&secret.join("truth.json"), pretty(&private).as_bytes(), true)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| Fault::new(Class::Environment, e))?;
+        let model = agent.plan.model();
+        let meta = Meta { contract_version: CONTRACT_VERSION.to_owned(), model: model.clone(), ..Meta::default() };
+        let mut recorder =
+            Recorder::create(folder.path.join("questions.jsonl"), meta).map_err(|e| Fault::new(Class::Environment, e))?;
+        let mut client = runtime.block_on(agent.plan.client(card, &store, &mask, unwatched(), cancel.clone()))?;
+        let mut asked = Asked { verdicts: Vec::new(), answers: Vec::new(), stopped: None, exhibits };
+        let budget = options.limits.max_requests.unwrap_or(u64::MAX);
+        for (n, exhibit) in asked.exhibits.iter().enumerate() {
+            if n as u64 >= budget {
+                asked.stopped = Some(format!("--max-requests {budget}"));
                 break;
             }
+            if !options.json {
+                tell(&format!("question {}/{}", n + 1, asked.exhibits.len()));
+            }
+            let mut request = Request::new(&model, CONTRACT_VERSION);
+            request.sampling = agent.sampling.clone();
+            request.messages = vec![Message::system(probe::SYSTEM), Message::user(exhibit.question())];
+            let turn = Turn { day_index: 0, point: DecisionPoint::PreMarket, iteration: n as u32 };
+            match runtime.block_on(client.complete_in(SCOPE, &request, turn)) {
+                Ok(response) => {
+                    recorder.record(SCOPE, &request, &response).map_err(|e| Fault::new(Class::Environment, e))?;
+                    let answer = response.message.content().unwrap_or_default().to_owned();
+                    asked.verdicts.push(exhibit.judge(&answer));
+                    asked.answers.push(answer);
+                }
+                Err(error) => {
+                    asked.stopped = Some(Fault::new(Class::Stopped, error).sentence());
+                    break;
+                }
+            }
         }
+        runtime.block_on(client.end());
+        recorder.finish().map_err(|e| Fault::new(Class::Environment, e))?;
+        Ok(asked)
     }
-    runtime.block_on(client.end());
-    recorder.finish().map_err(|e| Fault::new(Class::Environment, e))?;
-    Ok(asked)
 }
 
-/// Questions at days spread over the window, five firms and a month at each.
+/// Questions at days spread over the window: about five firms and a month at each, or more where there are few days.
 fn questions(firms: usize, days: &[Day], config: &SessionConfig) -> Result<Vec<Exhibit>, Fault> {
     let stops = firms.div_ceil(FIRMS_A_DAY).min(days.len()).max(1);
-    let each = firms.div_ceil(stops);
     let mut all = Vec::new();
     for stop in 0..stops {
+        let part = Part { firms, day: stop, days: stops };
         let day = days[stop * days.len() / stops];
-        let left = each.min(firms - (each * stop).min(firms));
-        if left > 0 {
-            let some = probe::exhibits(config.clone(), day, each, stop).map_err(|e| Fault::new(Class::Input, e))?;
-            let (firm, period): (Vec<_>, Vec<_>) = some.into_iter().partition(|e| e.kind == Kind::Firm);
-            all.extend(firm.into_iter().take(left).chain(period));
-        }
+        all.extend(probe::exhibits(config.clone(), day, part).map_err(|e| Fault::new(Class::Input, e))?);
     }
     Ok(all)
 }

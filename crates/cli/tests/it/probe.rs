@@ -82,6 +82,8 @@ fn the_gap_is_measured_and_the_truth_stays_private() {
         .filter_map(|t| Some((t["label"].as_str()?.to_owned(), t["truth"].clone())))
         .collect();
     assert_eq!(firms.len(), 7);
+    let asked_for: std::collections::BTreeSet<&String> = firms.iter().map(|(label, _)| label).collect();
+    assert_eq!(asked_for.len(), 7, "each firm is asked for once");
     let asked: Vec<String> =
         seen.lock().unwrap().iter().filter(|body| body.get("tools").is_none()).map(Value::to_string).collect();
     assert_eq!(asked.len(), 9);

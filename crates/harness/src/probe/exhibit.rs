@@ -100,23 +100,35 @@ impl Exhibit {
     }
 }
 
-/// Makes up to `firms` questions about firms and one about the period, out of what tools say before the open of `day`.
+/// The part of all questions that is asked on one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Firms that are asked for on all days together, each once.
+    pub firms: usize,
+    /// Number of the day, from 0.
+    pub day: usize,
+    /// Days on which questions are asked.
+    pub days: usize,
+}
+
+/// Makes the questions of a part about firms, and one about the period, out of what tools say before the open of `day`.
 ///
-/// The firms are spread evenly over the visible codes, so that their choice tells nothing; equal inputs give equal exhibits. The card of
-/// `config` must allow the tools; a call that fails is shown with its failure, as an agent would see it.
+/// The firms of all parts are spread evenly over the visible codes, so that their choice tells nothing; equal inputs give equal exhibits.
+/// There are fewer where the dataset has fewer. The card of `config` must allow the tools; a call that fails is shown with its failure, as
+/// an agent would see it.
 ///
 /// # Errors
 /// [`ProbeError`].
-pub fn exhibits(config: SessionConfig, day: Day, firms: usize, number: usize) -> Result<Vec<Exhibit>, ProbeError> {
+pub fn exhibits(config: SessionConfig, day: Day, part: Part) -> Result<Vec<Exhibit>, ProbeError> {
     let store = std::sync::Arc::clone(&config.store);
     let mut session = Session::new(config, day, Box::new(NoJournal))?;
     session.start_day(day)?;
-    let chosen = spread(&named(&session), firms);
-    if chosen.is_empty() {
+    let everyone = spread(&named(&session), part.firms);
+    if everyone.is_empty() {
         return Err(ProbeError::NoFirms);
     }
-    let mut all = Vec::with_capacity(chosen.len() + 1);
-    for sec in &chosen {
+    let mut all = Vec::new();
+    for (n, sec) in everyone.iter().enumerate().skip(part.day).step_by(part.days.max(1)) {
         let label = session.mask().code(*sec).to_owned();
         let code = store.codes()[sec.0 as usize];
         let names = store
@@ -136,7 +148,7 @@ pub fn exhibits(config: SessionConfig, day: Day, firms: usize, number: usize) ->
             ("get_announcements", about),
         ];
         all.push(Exhibit {
-            id: format!("firm-{:02}", (number * firms) + all.len() + 1),
+            id: format!("firm-{:02}", n + 1),
             kind: Kind::Firm,
             shown: show(&mut session, &shown)?,
             label: Some(label),
@@ -144,13 +156,13 @@ pub fn exhibits(config: SessionConfig, day: Day, firms: usize, number: usize) ->
         });
     }
     let mut shown = vec![("get_market_overview", json!({})), ("get_news", json!({}))];
-    for sec in spread(&chosen, 3) {
+    for sec in spread(&everyone, 3) {
         shown.push(("get_kline", json!({ "stock_code": session.mask().code(sec), "days": 120 })));
     }
     let (year, month, _) = day.ymd();
     let (year, month) = (i32::from(year), month.unsigned_abs().into());
     all.push(Exhibit {
-        id: format!("period-{:02}", number + 1),
+        id: format!("period-{:02}", part.day + 1),
         kind: Kind::Period,
         label: None,
         shown: show(&mut session, &shown)?,

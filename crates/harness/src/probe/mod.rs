@@ -12,7 +12,7 @@
 mod exhibit;
 mod judge;
 
-pub use exhibit::{Exhibit, Kind, SYSTEM, Truth, exhibits};
+pub use exhibit::{Exhibit, Kind, Part, SYSTEM, Truth, exhibits};
 pub use judge::{Share, Tally, Verdict};
 
 use crate::SessionError;
