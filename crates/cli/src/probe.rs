@@ -237,12 +237,12 @@ fn questions(firms: usize, days: &[Day], config: &SessionConfig) -> Result<Vec<E
 impl Asked {
     fn tally(&self, kind: Kind) -> Tally {
         let of: Vec<&Verdict> =
-            self.exhibits.iter().zip(&self.verdicts).filter(|(e, _)| e.kind == kind).map(|(_, v)| v).collect();
+            self.exhibits.iter().zip(&self.verdicts).filter(|(e, _)| e.kind() == kind).map(|(_, v)| v).collect();
         Tally::of(&of)
     }
 
     fn machine(&self) -> Value {
-        let one = |(exhibit, verdict): (&Exhibit, &Verdict)| json!({ "id": exhibit.id, "kind": exhibit.kind.as_str(), "verdict": verdict.verdict, "confidence": verdict.confidence, "months_off": verdict.months_off });
+        let one = |(exhibit, verdict): (&Exhibit, &Verdict)| json!({ "id": exhibit.id, "kind": exhibit.kind().as_str(), "verdict": verdict.verdict, "confidence": verdict.confidence, "months_off": verdict.months_off });
         json!({
             "asked": self.verdicts.len(),
             "stopped": self.stopped,

@@ -66,8 +66,6 @@ impl Truth {
 pub struct Exhibit {
     /// `firm-01`, `period-02`.
     pub id: String,
-    /// What is asked for.
-    pub kind: Kind,
     /// Label of the firm; none for a period.
     pub label: Option<String>,
     /// Calls and their answers, as an agent reads them.
@@ -77,6 +75,14 @@ pub struct Exhibit {
 }
 
 impl Exhibit {
+    /// What is asked for.
+    pub const fn kind(&self) -> Kind {
+        match self.truth {
+            Truth::Firm { .. } => Kind::Firm,
+            Truth::Period { .. } => Kind::Period,
+        }
+    }
+
     /// The words that a model is asked.
     pub fn question(&self) -> String {
         let mut text = String::new();
@@ -149,7 +155,6 @@ pub fn exhibits(config: SessionConfig, day: Day, part: Part) -> Result<Vec<Exhib
         ];
         all.push(Exhibit {
             id: format!("firm-{:02}", n + 1),
-            kind: Kind::Firm,
             shown: show(&mut session, &shown)?,
             label: Some(label),
             truth: Truth::Firm { code: code.to_string(), names },
@@ -163,7 +168,6 @@ pub fn exhibits(config: SessionConfig, day: Day, part: Part) -> Result<Vec<Exhib
     let (year, month) = (i32::from(year), month.unsigned_abs().into());
     all.push(Exhibit {
         id: format!("period-{:02}", part.day + 1),
-        kind: Kind::Period,
         label: None,
         shown: show(&mut session, &shown)?,
         truth: Truth::Period { year, month },

@@ -1,6 +1,6 @@
 //! Reading an answer and holding it against the truth; how often a kind of question was answered right, with an interval.
 
-use super::exhibit::{Kind, Truth};
+use super::exhibit::Truth;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -107,16 +107,6 @@ pub(super) fn judge(truth: &Truth, answer: &str) -> Verdict {
                 _ => "wrong",
             };
             Verdict { verdict, confidence, months_off: Some(off) }
-        }
-    }
-}
-
-/// The kind a truth belongs to.
-impl From<&Truth> for Kind {
-    fn from(truth: &Truth) -> Self {
-        match truth {
-            Truth::Firm { .. } => Self::Firm,
-            Truth::Period { .. } => Self::Period,
         }
     }
 }
