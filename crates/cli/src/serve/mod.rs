@@ -83,10 +83,10 @@ async fn run(
     access_log: bool,
     closed: impl Future<Output = ()> + Send + 'static,
 ) -> bool {
-    let mcp_settings = mcp::HttpSettings { hosts: settings.hosts.clone(), ..mcp::HttpSettings::default() };
-    let mounted = mcp::router(mcp::Door::new(Arc::clone(&house)), &mcp_settings);
     let log = access_log.then(|| -> http::Log { Arc::new(|seen: &Seen| tell(&line(seen))) });
-    let door = http::Door::new(house, settings, Some(bound), log);
+    let door = http::Door::new(Arc::clone(&house), settings, Some(bound), log);
+    let mcp_settings = mcp::HttpSettings { hosts: door.hosts().to_vec(), ..mcp::HttpSettings::default() };
+    let mounted = mcp::router(mcp::Door::new(house), &mcp_settings);
     let closing = async {
         closed.await;
         // From here on the second one is waited for.

@@ -4,6 +4,7 @@ use crate::{Refusal, Reply, ReplyKind};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
 use serde::Serialize;
 use serde_json::{Value, json};
 use traderharness_contract::FailureClass;
@@ -55,8 +56,10 @@ impl Answer {
         }
         Ok(answer)
     }
+}
 
-    pub(super) fn into_response(self) -> Response<Body> {
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response<Body> {
         let mut response = Response::new(Body::from(self.body));
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
@@ -68,7 +71,7 @@ impl Answer {
 }
 
 /// A refusal as a response.
-pub(super) fn refused(refusal: &Refusal) -> Response<Body> {
+pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
     let mut response = Response::new(Body::from(refusal.record().to_string()));
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.status_mut() = status;

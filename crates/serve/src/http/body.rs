@@ -41,7 +41,7 @@ pub(super) async fn object(
     if need == Need::Object || headers.contains_key(CONTENT_TYPE) {
         content(headers)?;
     }
-    let bytes = all(&mut body, limits.body_bytes, limits.body_time).await?;
+    let bytes = whole(&mut body, limits.body_bytes, limits.body_time).await?;
     if bytes.is_empty() && need == Need::Optional {
         return Ok(Map::new());
     }
@@ -97,7 +97,11 @@ fn is_json(text: &str) -> bool {
     })
 }
 
-async fn all(body: &mut Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
+/// All bytes of a body.
+///
+/// # Errors
+/// 413 beyond `most` bytes, 408 beyond the time, 400 when it ends early.
+pub(crate) async fn whole(body: &mut Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
     let read = async {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {

@@ -9,6 +9,9 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Version};
 use std::net::IpAddr;
 
+/// Names by which only this machine asks.
+pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
 /// The names that this door answers for.
 #[derive(Debug, Clone)]
 pub(super) struct Guard {
@@ -20,10 +23,14 @@ pub(super) struct Guard {
 impl Guard {
     /// Answers for loopback names, the address it is bound to (not the wildcard) and the names given.
     pub(super) fn new(bound: Option<IpAddr>, hosts: &[String], limits: &Limits) -> Self {
-        let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let loopback = LOOPBACK.map(str::to_owned);
         let bound = bound.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_string());
         let hosts = loopback.into_iter().chain(bound).chain(hosts.iter().map(|host| host.to_ascii_lowercase())).collect();
         Self { hosts, head_bytes: limits.head_bytes, headers: limits.headers }
+    }
+
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.hosts
     }
 
     /// Checks the head of a request.

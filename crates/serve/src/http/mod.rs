@@ -28,7 +28,11 @@ mod routes;
 pub mod settings;
 mod stream;
 
+pub(crate) use answer::refused;
+pub(crate) use body::whole;
 pub use document::document;
+pub(crate) use guard::LOOPBACK;
+pub(crate) use routes::bearer;
 pub use settings::{AddressFault, Limits, Settings};
 
 use crate::House;
@@ -84,6 +88,11 @@ impl Door {
         let limits = &settings.limits;
         let gate = Gate::new(limits.calls, house.caller_count(), limits.turn_time, limits.answer_time);
         Self(Arc::new(Inner { house, guard, gate, figures: Figures::default(), log, settings }))
+    }
+
+    /// Names that this door answers for; what is mounted behind it answers for the same.
+    pub fn hosts(&self) -> &[String] {
+        self.0.guard.hosts()
     }
 
     /// The routes. `mounted` is merged into them (the MCP door, at `/mcp`), behind the same checks of host, origin and head; it asks for

@@ -180,12 +180,6 @@ impl IntoResponse for Refused {
     }
 }
 
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response<Body> {
-        Self::into_response(self)
-    }
-}
-
 type Done = Result<Answer, Refused>;
 
 /// Who calls. Asked first, before a byte of a body is read.
@@ -204,7 +198,7 @@ impl FromRequestParts<Door> for Authed {
 }
 
 /// The token of the only Authorization header.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
@@ -291,7 +285,10 @@ async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path
     door.ask(&seen, move |house| {
         let mut served = house.capabilities(&caller).into_iter();
         let found = served.find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
-        found.cloned().ok_or_else(|| answer::protocol(StatusCode::NOT_FOUND, "No tool of this name is served to this caller."))
+        found.cloned().ok_or_else(|| {
+            let message = "No tool of this name is served to this caller.";
+            Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_tool", message, false)
+        })
     })
     .await
 }

@@ -4,14 +4,14 @@
 use super::desk::Desk;
 use super::seat::Origin;
 use super::{Door, message};
-use crate::{Caller, Refusal};
+use crate::{Caller, Refusal, http};
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Router, routing};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -80,23 +80,6 @@ impl Connections {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The whole of a message, within its size and its time.
-    async fn message(&self, body: Body) -> Result<Vec<u8>, Response> {
-        let plain = |status: StatusCode, code: &str, words: &str| {
-            refused(&Refusal::new(FailureClass::InvalidInput, status.as_u16(), code, words, false))
-        };
-        let read = tokio::time::timeout(self.body_time, Limited::new(body, self.body_bytes).collect());
-        match read.await {
-            Ok(Ok(bytes)) => Ok(bytes.to_bytes().to_vec()),
-            Ok(Err(fault)) if fault.is::<LengthLimitError>() => {
-                let words = format!("A message has at most {} bytes.", self.body_bytes);
-                Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &words))
-            }
-            Ok(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "malformed_request", "The message ended before it was complete.")),
-            Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "body_timeout", "The message did not arrive in time.")),
-        }
-    }
-
     fn begun(&self, id: &str, caller: &Caller) {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), caller.id.clone());
     }
@@ -142,8 +125,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSetti
     let mut live = LocalSessionManager::default();
     live.session_config.keep_alive = Some(settings.idle);
     let live = Arc::new(live);
-    let hosts = ["localhost", "127.0.0.1", "::1"].into_iter().map(str::to_owned).chain(settings.hosts.iter().cloned());
-    let hosts: Vec<String> = hosts.collect();
+    let hosts: Vec<String> = http::LOOPBACK.map(str::to_owned).into_iter().chain(settings.hosts.iter().cloned()).collect();
     let bracketed = |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let origins = hosts.iter().map(bracketed).flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]);
     let server = StreamableHttpServerConfig::default()
@@ -171,11 +153,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSetti
 
 /// Who asks, and whether the connection is theirs.
 async fn guard(State(connections): State<Arc<Connections>>, mut request: Request, next: Next) -> Response {
-    let token = match bearer(request.headers()) {
-        Ok(token) => token,
-        Err(refusal) => return refused(&refusal),
-    };
-    let caller = match connections.door.house().authenticate(token.as_deref()) {
+    let caller = match connections.door.house().authenticate(http::bearer(request.headers())) {
         Ok(caller) => caller,
         Err(refusal) => return refused(&refusal),
     };
@@ -199,10 +177,10 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
     let ends = request.method() == Method::DELETE;
     let mut waits = None;
     if request.method() == Method::POST {
-        let (head, body) = request.into_parts();
-        let bytes = match connections.message(body).await {
+        let (head, mut body) = request.into_parts();
+        let bytes = match http::whole(&mut body, connections.body_bytes, connections.body_time).await {
             Ok(bytes) => bytes,
-            Err(response) => return response,
+            Err(refusal) => return refused(&refusal),
         };
         match message::read(&bytes) {
             Ok(message) => {
@@ -239,32 +217,9 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
     response
 }
 
-/// The token of an `Authorization` header; `None` when there is no header.
-fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return if headers.contains_key(header::AUTHORIZATION) { Err(no_token()) } else { Ok(None) };
-    };
-    let text = value.to_str().map_err(|_| no_token())?;
-    let (scheme, token) = text.split_once(' ').ok_or_else(no_token)?;
-    if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(token.trim().to_owned())) } else { Err(no_token()) }
-}
-
-fn no_token() -> Refusal {
-    Refusal::new(FailureClass::Forbidden, 401, "unauthorized", "Send one header `Authorization: Bearer <token>`.", false)
-}
-
+/// A refusal as the HTTP door answers it. That door may be absent, so nothing of it is cached here either.
 fn refused(refusal: &Refusal) -> Response {
-    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, Body::from(refusal.record().to_string())).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    if let Some(seconds) = refusal.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    let mut response = http::refused(refusal);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

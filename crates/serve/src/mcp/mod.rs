@@ -30,7 +30,7 @@ mod shown;
 pub use http::{HttpSettings, router};
 
 use crate::places::Places;
-use crate::{Caller, House, Refusal};
+use crate::{Caller, House, Refusal, random};
 use desk::Desk;
 use lines::Lines;
 use news::News;
@@ -152,19 +152,9 @@ impl Door {
 
 /// A key nobody else has.
 fn drawn_key() -> Result<String, Refusal> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| {
-        Refusal::new(
-            FailureClass::DependencyUnavailable,
-            503,
-            "environment_unavailable",
-            "The machine gives no random bytes.",
-            true,
-        )
-    })?;
-    Ok(bytes.iter().fold(String::from("mcp-"), |mut text, byte| {
-        use std::fmt::Write as _;
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    let no_chance = |_| {
+        let message = "The machine gives no random bytes.";
+        Refusal::new(FailureClass::DependencyUnavailable, 503, "random_unavailable", message, true)
+    };
+    Ok(format!("mcp-{}", random::letters(26).map_err(no_chance)?))
 }

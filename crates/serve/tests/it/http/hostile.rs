@@ -60,7 +60,13 @@ fn what_is_not_there_is_not_found() {
     for path in ["/", "/v1", "/v1/", "/v1/tools/", "/v2/tools", "/v1/sessions/a/b", "/v1/../etc/passwd", "/v1/tools%2f", "/mcp"] {
         check(&served, request("GET", path, DESK, &[], None).as_bytes(), 404, "UNSUPPORTED_CAPABILITY", "");
     }
-    check(&served, request("GET", "/v1/tools/no.such", DESK, &[], None).as_bytes(), 404, "UNSUPPORTED_CAPABILITY", "");
+    check(
+        &served,
+        request("GET", "/v1/tools/no.such", DESK, &[], None).as_bytes(),
+        404,
+        "UNSUPPORTED_CAPABILITY",
+        "unknown_tool",
+    );
     for path in ["/v1/sessions/ses_nothing", "/v1/sessions/..", "/v1/sessions/ses_a%00", "/v1/sessions/%2e%2e/account"] {
         check(&served, request("GET", path, DESK, &[], None).as_bytes(), 404, "INVALID_INPUT", "session_not_found");
     }

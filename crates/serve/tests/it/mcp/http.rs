@@ -22,8 +22,7 @@ struct Http {
 }
 
 /// A request that is right in everything that a test does not change.
-fn post(token: &str, body: &Value) -> axum::http::request::Builder {
-    let _ = body;
+fn post(token: &str) -> axum::http::request::Builder {
     Request::post("http://127.0.0.1/mcp")
         .header("host", "127.0.0.1")
         .header("authorization", format!("Bearer {token}"))
@@ -64,7 +63,7 @@ impl Http {
     /// Begins a connection; its id and the answer.
     async fn hello(&self, token: &str) -> (String, Value) {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
-        let response = self.send(post(token, &body).body(Body::from(body.to_string())).unwrap()).await;
+        let response = self.send(post(token).body(Body::from(body.to_string())).unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK);
         let id = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         (id, Self::messages(response).await.pop().unwrap())
@@ -72,7 +71,7 @@ impl Http {
 
     async fn request(&self, token: &str, connection: &str, method: &str, params: Value) -> (StatusCode, Vec<Value>) {
         let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-        let request = post(token, &body).header("mcp-session-id", connection).header("mcp-protocol-version", REVISION);
+        let request = post(token).header("mcp-session-id", connection).header("mcp-protocol-version", REVISION);
         let response = self.send(request.body(Body::from(body.to_string())).unwrap()).await;
         (response.status(), Self::messages(response).await)
     }
@@ -85,7 +84,7 @@ impl Http {
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-        let mut request = post(token, &body).header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
+        let mut request = post(token).header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
         if let Some(name) = name {
             request = request.header("mcp-name", name);
         }
@@ -102,7 +101,7 @@ async fn nobody_comes_without_a_token_or_from_another_site() {
     let http = Http::new();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
     let check = async |change: &dyn Fn(&mut Request<Body>), status: u16| {
-        let mut request = post(ALICE, &body).body(Body::from(body.to_string())).unwrap();
+        let mut request = post(ALICE).body(Body::from(body.to_string())).unwrap();
         change(&mut request);
         let response = http.send(request).await;
         assert_eq!(response.status(), status);
@@ -113,7 +112,8 @@ async fn nobody_comes_without_a_token_or_from_another_site() {
     };
     check(&|_| {}, 200).await;
     let refused = check(&|r| drop(r.headers_mut().remove("authorization")), 401).await;
-    assert_eq!(refused.headers()["www-authenticate"], "Bearer");
+    assert_eq!(refused.headers()["www-authenticate"], r#"Bearer realm="traderharness""#);
+    assert_eq!(refused.headers()["cache-control"], "no-store");
     assert_eq!(Http::messages(refused).await[0]["error_code"], "FORBIDDEN");
     check(&header("authorization", "Bearer wrong"), 401).await;
     check(&header("authorization", "Basic dXNlcjpwYXNz"), 401).await;
@@ -129,6 +129,22 @@ async fn nobody_comes_without_a_token_or_from_another_site() {
     check(&|r| *r.body_mut() = Body::from("x".repeat((1 << 20) + 1)), 413).await;
     check(&|r| *r.body_mut() = Body::from("{"), 400).await;
     check(&|r| *r.method_mut() = axum::http::Method::PUT, 405).await;
+}
+
+#[tokio::test]
+async fn the_address_that_the_http_door_is_bound_to_is_a_name_of_this_door_too() {
+    let mut http = Http::new();
+    let bound = "192.0.2.1:8750".parse().unwrap();
+    let door = traderharness_serve::http::Door::new(Arc::clone(&http.house), Default::default(), Some(bound), None);
+    let settings = HttpSettings { hosts: door.hosts().to_vec(), ..HttpSettings::default() };
+    http.router = TowerToHyperService::new(door.router(Some(router(Door::new(Arc::clone(&http.house)), &settings))));
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)}).to_string();
+    for (host, status) in [("192.0.2.1:8750", 200), ("localhost:8750", 200), ("192.0.2.2:8750", 403)] {
+        let mut request = post(ALICE).body(Body::from(body.clone())).unwrap();
+        *request.uri_mut() = "/mcp".parse().unwrap();
+        request.headers_mut().insert("host", host.parse().unwrap());
+        assert_eq!(http.send(request).await.status(), status, "{host}");
+    }
 }
 
 #[tokio::test]
@@ -244,7 +260,7 @@ async fn two_requests_of_one_id_at_once_are_refused() {
     let (connection, _) = http.hello(ALICE).await;
     let ping = async |id: Value| {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-        let request = post(ALICE, &body).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
+        let request = post(ALICE).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
         http.send(request.body(Body::from(body.to_string())).unwrap()).await
     };
     let first = ping(json!(7)).await;
@@ -263,7 +279,7 @@ async fn what_is_no_strict_message_is_answered_in_the_protocols_form() {
     let http = Http::new();
     let (connection, _) = http.hello(ALICE).await;
     let check = async |text: &str, code: i64, id: Value| {
-        let request = post(ALICE, &Value::Null).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
+        let request = post(ALICE).header("mcp-session-id", &connection).header("mcp-protocol-version", REVISION);
         let response = http.send(request.body(Body::from(text.to_owned())).unwrap()).await;
         assert_eq!(response.status(), 400, "{text}");
         let answer = Http::messages(response).await.pop().unwrap();
@@ -302,7 +318,7 @@ async fn a_message_that_never_arrives_is_given_up() {
     let mut http = Http::new();
     let settings = HttpSettings { body_time: std::time::Duration::from_millis(1), ..HttpSettings::default() };
     http.router = TowerToHyperService::new(router(Door::new(Arc::clone(&http.house)), &settings));
-    let response = http.send(post(ALICE, &Value::Null).body(Body::new(Never)).unwrap()).await;
+    let response = http.send(post(ALICE).body(Body::new(Never)).unwrap()).await;
     assert_eq!(response.status(), 408);
     assert_eq!(Http::messages(response).await[0]["details"]["code"], "body_timeout");
 }
