@@ -18,8 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Notify, mpsc};
 
-/// Bytes of one message.
-pub(super) const LONGEST_LINE: usize = message::LONGEST;
 /// Requests that may wait for their answer at once.
 const MOST_OPEN: usize = 64;
 /// Lines that wait for the other side to read.
@@ -107,7 +105,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let count = end.map_or(available.len(), |at| at + 1);
-            let long = !self.passing && self.line.len() + count > LONGEST_LINE;
+            let long = !self.passing && self.line.len() + count > message::LONGEST;
             if long {
                 self.line = Vec::new();
             } else if !self.passing {
@@ -232,7 +230,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             match self.next().await {
                 Line::End => return None,
                 Line::TooLong => {
-                    let words = format!("A message has at most {LONGEST_LINE} bytes.");
+                    let words = format!("A message has at most {} bytes.", message::LONGEST);
                     self.answer = Some(Box::new(ServerJsonRpcMessage::error(ErrorData::invalid_request(words, None), None)));
                 }
                 Line::Whole => match self.read() {
@@ -354,9 +352,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_beyond_the_limit_is_passed_over() {
-        let long = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"x":"{}"}}}}"#, "a".repeat(LONGEST_LINE));
+        let long = format!(r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"x":"{}"}}}}"#, "a".repeat(message::LONGEST));
         check(&format!("{long}\n{PING}\n"), &["ping 1"], &[-32600]).await;
-        check(&format!("{}\n{PING}\n", "b".repeat(3 * LONGEST_LINE)), &["ping 1"], &[-32600]).await;
+        check(&format!("{}\n{PING}\n", "b".repeat(3 * message::LONGEST)), &["ping 1"], &[-32600]).await;
     }
 
     #[tokio::test]
@@ -391,5 +389,7 @@ mod tests {
         drop(client.stream);
         let answer = ServerResult::EmptyResult(EmptyResult {});
         let _ = client.lines.send(ServerJsonRpcMessage::response(answer, RequestId::Number(1))).await;
+        let ends = async { while client.lines.receive().await.is_some() {} };
+        assert!(tokio::time::timeout(std::time::Duration::from_secs(20), ends).await.is_ok(), "it waits for a client that left");
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -176,11 +176,16 @@ impl Connection {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
-    /// The next answer; `None` when the connection was closed instead.
+    /// The next answer; `None` when the connection was closed instead. A connection that stays open and silent is neither.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
-        if self.stream.read_line(&mut line).ok()? == 0 {
-            return None;
+        match self.stream.read_line(&mut line) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(fault) => {
+                assert_eq!(fault.kind(), ErrorKind::ConnectionReset, "neither an answer nor the end came");
+                return None;
+            }
         }
         let status = line.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();

@@ -85,13 +85,19 @@ fn answers_are_as_described() {
     assert!(call("get_kline", json!({})) >= 400);
     assert!(call("get_kline", json!({ "stock_code": "999999" })) >= 400);
     assert!(call("nothing", json!({})) >= 400);
-    let job =
-        served.post(DESK, "/v1/tool-invocations", &json!({ "session_id": id, "tool": "get_account", "input": {}, "job": true }));
+    let job = served.post(
+        DESK,
+        "/v1/tool-invocations",
+        &json!({ "session_id": id, "tool": "get_portfolio", "input": {}, "job": true }),
+    );
+    assert_eq!(job.status, 202, "{}", job.text());
     check(&document, "/v1/tool-invocations", "post", job.status, &job.json());
-    if let Some(place) = job.header("location") {
-        let answer = served.get(DESK, place);
+    let ended = (0..2_000).any(|_| {
+        let answer = served.get(DESK, job.header("location").unwrap());
         check(&document, "/v1/jobs/{id}", "get", answer.status, &answer.json());
-    }
+        answer.json().get("result").is_some()
+    });
+    assert!(ended, "the job ends");
     let moved = served.post(DESK, &format!("/v1/sessions/{id}/step"), &json!({}));
     check(&document, "/v1/sessions/{id}/step", "post", moved.status, &moved.json());
 }

@@ -316,7 +316,8 @@ fn what_is_no_request_ends_its_connection() {
         let mut connection = served.connect();
         connection.send(bytes.as_bytes());
         let mut answered = String::new();
-        let _ = std::io::Read::read_to_string(&mut connection.stream, &mut answered);
+        let read = std::io::Read::read_to_string(&mut connection.stream, &mut answered).map_err(|fault| fault.kind());
+        assert!(matches!(read, Ok(_) | Err(std::io::ErrorKind::ConnectionReset)), "{bytes:?}: {read:?}");
         assert!(answered.is_empty() || answered.starts_with("HTTP/1.1 400 "), "{bytes:?}: {answered}");
         assert_eq!(answered.matches("HTTP/1.1 ").count(), usize::from(!answered.is_empty()), "{bytes:?}: {answered}");
         assert!(!answered.contains("<html") && !answered.contains("panicked"), "{answered}");

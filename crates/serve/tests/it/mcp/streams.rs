@@ -1,6 +1,6 @@
 //! Connections as hostile or careless clients use them. What `lines` does with single lines is tested beside it.
 
-use super::client::{Client, hello, record};
+use super::client::{Client, record};
 use crate::house::fixture::{Hosted, buy};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -87,7 +87,7 @@ async fn a_client_that_does_not_read_is_not_read_from_either() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_not_answered_and_the_next_one_is() {
+async fn a_call_that_is_cancelled_at_once_holds_up_no_other() {
     let mut client = Client::new().await;
     let id = client.send("tools/call", json!({"name": "screen_stocks", "arguments": {}})).await;
     client.notify("notifications/cancelled", json!({"requestId": id, "reason": "changed my mind"})).await;
@@ -141,5 +141,4 @@ async fn clients_without_a_handshake_are_served_too() {
     }
     assert_eq!(told, ["notifications/tools/list_changed", "notifications/resources/updated traderharness://account"]);
     client.notify("notifications/cancelled", json!({"requestId": listens})).await;
-    let _ = hello("2026-07-28");
 }
