@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document of the door, made from the types that the routes read and write and from the manifests. It holds nothing of
 //! one server (no address, no caller, no profile), so that the committed document is the one of every server with the same tools.
 
-use super::routes::{EmptyBody, InvocationBody, RECORDS, SessionBody};
+use super::routes::{EmptyBody, InvocationBody, RECORDS, SOME_RECORDS, SessionBody};
 use crate::Capability;
 use crate::keys::LONGEST_KEY;
 use crate::manifest::{Catalog, CatalogError};
@@ -254,7 +254,7 @@ fn parameters() -> Value {
             "schema": { "type": "string", "pattern": "^[a-z0-9_.]{1,128}$" },
         },
         "From": { "name": "from", "in": "query", "description": "Number of the first record.", "schema": { "type": "integer", "minimum": 0, "maximum": u64::MAX } },
-        "Limit": { "name": "limit", "in": "query", "description": "Records at most.", "schema": { "type": "integer", "minimum": 1, "maximum": RECORDS, "default": 100 } },
+        "Limit": { "name": "limit", "in": "query", "description": "Records at most.", "schema": { "type": "integer", "minimum": 1, "maximum": RECORDS, "default": SOME_RECORDS } },
     })
 }
 

@@ -5,7 +5,7 @@ use super::answer::{self, Answer};
 use super::body::{self, Need};
 use super::document::document;
 use super::{Door, Seen};
-use crate::{Caller, Invocation, Refusal, SessionRequest, Watch};
+use crate::{Caller, House, Invocation, Refusal, SessionRequest, Watch};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, Path, Request, State};
@@ -30,7 +30,7 @@ pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(super) const RECORDS: usize = 500;
 
 /// Records where a request says no number.
-const SOME_RECORDS: usize = 100;
+pub(super) const SOME_RECORDS: usize = 100;
 
 /// Where the MCP door is mounted; what it answers is left as it is.
 const MCP: &str = "/mcp";
@@ -241,12 +241,20 @@ impl Door {
     /// Asks the house for something that is shown as JSON.
     async fn ask<T: serde::Serialize + 'static>(
         &self,
-        caller: &Caller,
-        work: impl FnOnce(&crate::House) -> Result<T, Refusal> + Send + 'static,
+        caller: Arc<Caller>,
+        work: impl FnOnce(&House, &Caller) -> Result<T, Refusal> + Send + 'static,
     ) -> Done {
-        let door = self.clone();
-        let answered = self.0.gate.run(&caller.id, move || Answer::json(StatusCode::OK, &work(&door.0.house)?));
-        Ok(answered.await?)
+        self.work(caller, |house, caller| Answer::json(StatusCode::OK, &work(house, caller)?)).await
+    }
+
+    /// Has the house work for a caller, in its turn.
+    async fn work(
+        &self,
+        caller: Arc<Caller>,
+        work: impl FnOnce(&House, &Arc<Caller>) -> Result<Answer, Refusal> + Send + 'static,
+    ) -> Done {
+        let (house, seen) = (Arc::clone(&self.0.house), Arc::clone(&caller));
+        Ok(self.0.gate.run(&caller.id, move || work(&house, &seen)).await?)
     }
 
     /// The object in a body.
@@ -261,29 +269,25 @@ async fn health() -> Answer {
 
 async fn metrics(State(door): State<Door>, Authed(caller): Authed) -> Done {
     let asked = door.clone();
-    let answered = door.0.gate.run(&caller.id, move || {
-        let inner = &asked.0;
+    door.work(caller, move |house, _| {
         // This request holds a place, too.
-        let text = inner.figures.text(&inner.house.metrics(), inner.gate.working().saturating_sub(1));
+        let text = asked.0.figures.text(&house.metrics(), asked.0.gate.working().saturating_sub(1));
         Ok(Answer::text("text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
-    });
-    Ok(answered.await?)
+    })
+    .await
 }
 
 async fn openapi(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(document(&house.capabilities(&caller)))).await
+    door.ask(caller, move |house, caller| Ok(document(&house.capabilities(caller)))).await
 }
 
 async fn tools(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(json!({ "tools": house.capabilities(&caller) }))).await
+    door.ask(caller, move |house, caller| Ok(json!({ "tools": house.capabilities(caller) }))).await
 }
 
 async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| {
-        let mut served = house.capabilities(&caller).into_iter();
+    door.ask(caller, move |house, caller| {
+        let mut served = house.capabilities(caller).into_iter();
         let found = served.find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
         found.cloned().ok_or_else(|| {
             let message = "No tool of this name is served to this caller.";
@@ -297,7 +301,6 @@ async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: Heade
     static SCHEMA: OnceLock<Option<Document>> = OnceLock::new();
     let key = key(&headers)?;
     let body: InvocationBody = shaped(door.object(&headers, body, Need::Object).await?, &SCHEMA)?;
-    let asked = door.clone();
     let invocation = Invocation {
         agent_revision_id: body.agent_revision_id,
         session_id: body.session_id,
@@ -306,48 +309,39 @@ async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: Heade
         job: body.job,
     };
     // Nobody can stop the call but the house: a client that leaves finds the result under its key.
-    let seen = Arc::clone(&caller);
-    let work = move || Answer::reply(&asked.0.house.invoke(&caller, &invocation, &key, &Watch::default())?, None);
-    Ok(door.0.gate.run(&seen.id, work).await?)
+    door.work(caller, move |house, caller| Answer::reply(&house.invoke(caller, &invocation, &key, &Watch::default())?, None))
+        .await
 }
 
 async fn sessions(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(json!({ "sessions": house.sessions(&caller)? }))).await
+    door.ask(caller, move |house, caller| Ok(json!({ "sessions": house.sessions(caller)? }))).await
 }
 
 async fn create_session(State(door): State<Door>, Authed(caller): Authed, headers: HeaderMap, body: Body) -> Done {
     static SCHEMA: OnceLock<Option<Document>> = OnceLock::new();
     let key = key(&headers)?;
     let body: SessionBody = shaped(door.object(&headers, body, Need::Optional).await?, &SCHEMA)?;
-    let asked = door.clone();
-    let seen = Arc::clone(&caller);
-    let work = move || {
-        let request = SessionRequest { profile: body.profile, agent_revision_id: body.agent_revision_id };
-        let reply = asked.0.house.create_session(&caller, &request, &key)?;
+    let request = SessionRequest { profile: body.profile, agent_revision_id: body.agent_revision_id };
+    door.work(caller, move |house, caller| {
+        let reply = house.create_session(caller, &request, &key)?;
         let place = reply.body["session_id"].as_str().map(|id| format!("/v1/sessions/{id}"));
         Answer::reply(&reply, place)
-    };
-    Ok(door.0.gate.run(&seen.id, work).await?)
+    })
+    .await
 }
 
 async fn session(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| house.session(&caller, &id)).await
+    door.ask(caller, move |house, caller| house.session(caller, &id)).await
 }
 
 async fn step(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
-    let asked = door.clone();
-    let seen = Arc::clone(&caller);
-    Ok(door.0.gate.run(&seen.id, move || Answer::reply(&asked.0.house.step(&caller, &id, &key)?, None)).await?)
+    door.work(caller, move |house, caller| Answer::reply(&house.step(caller, &id, &key)?, None)).await
 }
 
 async fn close(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Done {
     let key = bare(&door, &headers, body).await?;
-    let asked = door.clone();
-    let seen = Arc::clone(&caller);
-    Ok(door.0.gate.run(&seen.id, move || Answer::reply(&asked.0.house.close_session(&caller, &id, &key)?, None)).await?)
+    door.work(caller, move |house, caller| Answer::reply(&house.close_session(caller, &id, &key)?, None)).await
 }
 
 /// The key of a request that says nothing in its body.
@@ -359,19 +353,16 @@ async fn bare(door: &Door, headers: &HeaderMap, body: Body) -> Result<String, Re
 }
 
 async fn brief(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(json!({ "texts": house.brief(&caller, &id)? }))).await
+    door.ask(caller, move |house, caller| Ok(json!({ "texts": house.brief(caller, &id)? }))).await
 }
 
 async fn account(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| house.account(&caller, &id)).await
+    door.ask(caller, move |house, caller| house.account(caller, &id)).await
 }
 
 async fn offered(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| {
-        let offered = house.offered(&caller, &id)?;
+    door.ask(caller, move |house, caller| {
+        let offered = house.offered(caller, &id)?;
         let tools = offered.iter().map(|tool| {
             json!({
                 "name": tool.capability.name,
@@ -390,9 +381,8 @@ async fn offered(State(door): State<Door>, Authed(caller): Authed, Path(id): Pat
 
 async fn records(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>, uri: Uri) -> Done {
     let (from, limit) = page(uri.query().unwrap_or(""))?;
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| {
-        let records = house.records(&caller, &id, from, limit)?;
+    door.ask(caller, move |house, caller| {
+        let records = house.records(caller, &id, from, limit)?;
         let next = (records.len() == limit).then(|| from.saturating_add(limit as u64));
         Ok(json!({ "from": from, "records": records, "next": next }))
     })
@@ -421,17 +411,15 @@ fn page(query: &str) -> Result<(u64, usize), Refusal> {
 }
 
 async fn job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(house.job(&caller, &id)?.body)).await
+    door.ask(caller, move |house, caller| Ok(house.job(caller, &id)?.body)).await
 }
 
 async fn cancel_job(State(door): State<Door>, Authed(caller): Authed, Path(id): Path<String>) -> Done {
-    let seen = Arc::clone(&caller);
-    door.ask(&seen, move |house| Ok(house.cancel_job(&caller, &id)?.body)).await
+    door.ask(caller, move |house, caller| Ok(house.cancel_job(caller, &id)?.body)).await
 }
 
 async fn registry(State(door): State<Door>, Authed(caller): Authed) -> Done {
-    door.ask(&caller, |house| Ok(house.research_registry().clone())).await
+    door.ask(caller, |house, _| Ok(house.research_registry().clone())).await
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::desk::{self, Desk};
 use super::news::Change;
 use super::seat::{REVISION, SESSION, Said, Seat};
 use super::{Door, drawn_key, resources, shown};
-use crate::{Invocation, OfferedTool, Refusal, Reply, ReplyKind, Watch};
+use crate::{Capability, Invocation, OfferedTool, Refusal, Reply, ReplyKind, Watch};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, MetaObject, ProgressNotificationParam, ProgressToken, RequestMetaObject,
@@ -125,9 +125,7 @@ pub(super) async fn call(
     if request.name == READ_BRIEF {
         return Ok(brief(door, &seat, &arguments).await.unwrap_or_else(|refusal| failed(&refusal, Some(&seat))));
     }
-    if door.house().capability(&request.name).is_none() {
-        return Err(unknown_tool(&request.name));
-    }
+    let Some(capability) = door.house().capability(&request.name) else { return Err(unknown_tool(&request.name)) };
     let key = match word(&context.meta, KEY)? {
         Some(key) => key,
         None => drawn_key().map_err(|refusal| desk::refused(&refusal))?,
@@ -142,13 +140,11 @@ pub(super) async fn call(
         input: Value::Object(arguments),
         job: false,
     };
-    let tool = invocation.tool.clone();
-    let effect = door.house().capability(&tool).map_or(Effect::Read, |capability| capability.effect);
     let reply = match invoke(door, &seat, invocation, key, context).await {
         Ok(reply) => reply,
         Err(refusal) => return Ok(failed(&refusal, Some(&seat))),
     };
-    let body = within_limit(door, &tool, reply.body, &reply.text);
+    let body = within_limit(capability, reply.body, &reply.text);
     let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
     result.structured_content = Some(body);
     let mut meta = about(&seat);
@@ -160,7 +156,7 @@ pub(super) async fn call(
         result.content.push(ContentBlock::text(next_point(door, &seat, completed.finished).await));
     }
     if !reply.replayed {
-        let change = Change { from: desk.connection, clock: reply.completed.is_some(), account: !effect.is_read() };
+        let change = Change { from: desk.connection, clock: reply.completed.is_some(), account: !capability.effect.is_read() };
         if change.clock || change.account {
             desk.tell(&seat, change, &context.peer).await;
         }
@@ -170,13 +166,12 @@ pub(super) async fn call(
 
 /// The structured content of a result. A result that is too long for a model has a shorter text; clients that show a model the structured
 /// content and not the text get the shorter one too, as long as it still is what the tool's output schema says.
-fn within_limit(door: &Door, tool: &str, body: Value, text: &str) -> Value {
+fn within_limit(capability: &Capability, body: Value, text: &str) -> Value {
     let Ok(short) = serde_json::from_str::<Value>(text) else { return body };
     if short == body {
         return body;
     }
-    let schema = door.house().capability(tool).map(|capability| &capability.envelope_schema);
-    if schema.is_some_and(|schema| algebra::fits(schema, &short)) { short } else { body }
+    if algebra::fits(&capability.envelope_schema, &short) { short } else { body }
 }
 
 /// Calls the house, and waits for the end of what became a job.
@@ -369,7 +364,6 @@ pub(super) fn failed(refusal: &Refusal, seat: Option<&Seat>) -> CallToolResult {
         details.insert("retry_after_seconds".into(), seconds.into());
     }
     let mut result = CallToolResult::error(vec![ContentBlock::text(traderharness_contract::json::text(&record))]);
-    result.structured_content = None;
     result.meta = seat.map(about);
     if let (true, Some(meta)) = (refusal.replayed, &mut result.meta) {
         meta.insert(REPLAYED.into(), true.into());

@@ -50,8 +50,8 @@ const FORMS: [Form; 3] = [
 
 /// All prompts.
 pub(super) fn all() -> Vec<Prompt> {
-    let focus =
-        || PromptArgument::new("focus").with_description("What to look at first; at most 1000 characters.").with_required(false);
+    let words = format!("What to look at first; at most {LONGEST_FOCUS} characters.");
+    let focus = || PromptArgument::new("focus").with_description(words.as_str()).with_required(false);
     FORMS.iter().map(|form| Prompt::new(form.name, Some(form.description), Some(vec![focus()])).with_title(form.title)).collect()
 }
 
@@ -67,10 +67,8 @@ pub(super) async fn get(
 ) -> Result<GetPromptResult, ErrorData> {
     let Some(form) = FORMS.iter().find(|form| form.name == name) else {
         let shown: String = name.chars().take(100).collect();
-        return Err(ErrorData::invalid_params(
-            format!("There is no prompt {shown}. Prompts: morning, decision_point, close."),
-            None,
-        ));
+        let names = FORMS.map(|form| form.name).join(", ");
+        return Err(ErrorData::invalid_params(format!("There is no prompt {shown}. Prompts: {names}."), None));
     };
     let focus = read_focus(arguments)?;
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());

@@ -50,21 +50,24 @@ pub(super) enum Unnamed {
 pub(super) struct Seat {
     pub(super) caller: Arc<Caller>,
     pub(super) session: String,
-    /// Made for this connection alone.
-    own: bool,
-    /// Whether anything was called.
-    used: AtomicBool,
+    /// Made for this connection alone, and nothing was called so far.
+    unused: AtomicBool,
 }
 
 impl Seat {
+    /// `own`: the session is made for this connection alone.
+    const fn new(caller: Arc<Caller>, session: String, own: bool) -> Self {
+        Self { caller, session, unused: AtomicBool::new(own) }
+    }
+
     /// Notes that something was called: the session is worth keeping when the connection ends.
     pub(super) fn mark_used(&self) {
-        self.used.store(true, Ordering::Relaxed);
+        self.unused.store(false, Ordering::Relaxed);
     }
 
     /// A session that a connection made and nobody used.
     pub(super) fn is_left_over(&self) -> bool {
-        self.own && !self.used.load(Ordering::Relaxed)
+        self.unused.load(Ordering::Relaxed)
     }
 }
 
@@ -141,11 +144,11 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
             match only {
                 Ok(session) => {
                     door.0.found.lock().await.insert(caller.id.clone(), session.clone());
-                    Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) })
+                    Ok(Seat::new(caller, session, false))
                 }
                 // The session of a caller without connections; a finished one stays it until another is named or opened.
                 Err(refusal) if refusal.code == "no_session" => match finished(door, &caller).await? {
-                    Some(session) => Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) }),
+                    Some(session) => Ok(Seat::new(caller, session, false)),
                     None => made_once(door, caller, &said, "default").await,
                 },
                 Err(refusal) => Err(refusal),
@@ -165,7 +168,7 @@ async fn finished(door: &Door, caller: &Arc<Caller>) -> Result<Option<String>, R
 async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<Seat, Refusal> {
     let (seen, id) = (Arc::clone(&caller), session.clone());
     door.run(&caller, move |house| house.session(&seen, &id)).await?;
-    Ok(Seat { caller, session, own: false, used: AtomicBool::new(true) })
+    Ok(Seat::new(caller, session, false))
 }
 
 /// The session under a label: the house makes it once and gives the same one ever after.
@@ -180,7 +183,7 @@ async fn make(door: &Door, caller: Arc<Caller>, said: &Said, key: &str, own: boo
     let (seen, key) = (Arc::clone(&caller), key.to_owned());
     let reply = door.run(&caller, move |house| house.create_session(&seen, &request, &key)).await?;
     let session = reply.body.get("session_id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
-    Ok(Seat { caller, session, own, used: AtomicBool::new(!own) })
+    Ok(Seat::new(caller, session, own))
 }
 
 fn invalid(words: &str) -> Refusal {
