@@ -221,12 +221,7 @@ impl Pack {
         })?;
         check_tools(&raw.tools, &flags)?;
         check_texts(&raw.prompt, &flags)?;
-        let mut digest = String::with_capacity(64);
-        for byte in Sha256::digest(text.as_bytes()) {
-            for digit in [byte >> 4, byte & 15] {
-                digest.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
-            }
-        }
+        let digest = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { version: raw.version, flags, tools: raw.tools, prompt: raw.prompt, digest })
     }
 

@@ -207,7 +207,7 @@ fn fields(schema: &Value, map: &Map<String, Value>) -> Map<String, Value> {
                 }
                 coerced
             }
-            (None, Some(Value::Object(_))) => others.map_or_else(|| value.clone(), |schema| coerce(schema, value)),
+            (None, Some(schema @ Value::Object(_))) => coerce(schema, value),
             // An object of which nothing is said is free.
             (None, Some(Value::Bool(true))) => value.clone(),
             (None, None) if named.is_none() => value.clone(),

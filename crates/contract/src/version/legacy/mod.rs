@@ -16,7 +16,7 @@ pub use text::{READ_LIMIT, TRUNCATED, model_text, text};
 
 use super::{Behaviour, Behaviours, PackTool};
 use crate::{Envelope, Outcome, ToolFailure};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Tools whose failures are order errors: with `OrderErrorCodes` they carry `error_code`.
 const ORDER_TOOLS: [&str; 2] = ["place_order", "manage_conditional_order"];
@@ -126,11 +126,12 @@ pub fn render(outcome: &Outcome, call: &Call<'_>, flags: &Behaviours) -> Value {
 }
 
 fn failed(message: &str, call: &Call<'_>) -> Map<String, Value> {
-    let map = if call.read_only { json!({"error": message}) } else { json!({"success": false, "error": message}) };
-    match map {
-        Value::Object(map) => map,
-        _ => Map::new(),
+    let mut map = Map::new();
+    if !call.read_only {
+        map.insert("success".into(), false.into());
     }
+    map.insert("error".into(), message.into());
+    map
 }
 
 fn code(map: &mut Map<String, Value>, failure: &ToolFailure, call: &Call<'_>, flags: &Behaviours) {
