@@ -22,19 +22,19 @@ const SIZE: (u32, u32, u32) = (800, 120, 5);
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Plan {
     /// Sessions, each over a connection of its own.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = Self::default().sessions)]
     pub(crate) sessions: usize,
     /// Requests per second, all sessions together; 0 sends as fast as answers come.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = Self::default().rate)]
     pub(crate) rate: u64,
     /// Seconds of the run.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = Self::default().seconds)]
     pub(crate) seconds: u64,
     /// Requests of the run, in place of its seconds.
     #[arg(long)]
     pub(crate) requests: Option<u64>,
     /// Tool that is called; its arguments name one security.
-    #[arg(long, default_value = "get_stock_price")]
+    #[arg(long, default_value_t = Self::default().tool)]
     pub(crate) tool: String,
     /// Print the figures as JSON.
     #[arg(long)]
