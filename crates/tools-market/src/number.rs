@@ -35,6 +35,11 @@ pub(crate) fn seen_size(raw: f64) -> Seen<f64> {
     seen(raw).and_then(|v| if v >= 0.0 { Ok(v) } else { Err(Reason::BadValue) })
 }
 
+/// The number as an integer, its fraction dropped.
+pub(crate) fn whole(value: Seen<f64>) -> Seen<i64> {
+    value.and_then(|v| if v.abs() < 9.0e15 { Ok(v as i64) } else { Err(Reason::BadValue) })
+}
+
 /// `to / from - 1` in percent, unrounded.
 pub(crate) fn change_pct(to: Seen<f64>, from: Seen<f64>) -> Seen<f64> {
     let (to, from) = (to?, from?);
@@ -63,8 +68,7 @@ impl Gaps {
 
     /// The number as an integer (fraction dropped), or null and a note.
     pub(crate) fn whole(&mut self, field: &str, value: Seen<f64>) -> Option<i64> {
-        let fits = value.and_then(|v| if v.abs() < 9.0e15 { Ok(v as i64) } else { Err(Reason::BadValue) });
-        self.keep(field, fits)
+        self.keep(field, whole(value))
     }
 
     /// The value, or null and a note.

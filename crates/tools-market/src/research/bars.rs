@@ -3,6 +3,7 @@
 
 use super::series::{Adjustment, Applied, Bar, BarCoverage, Found, Gap};
 use super::snapshot::{Snapshot, snapshot};
+use super::window::SHOWN_DAY;
 use crate::number::{Gaps, Seen};
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
@@ -36,11 +37,11 @@ pub struct Args {
     /// First day wanted, inclusive, as days are shown in this run: YYYY-MM-DD, or a label such as D-21 where dates are hidden. Only
     /// together with end; both replace the default window of the last 252 finished sessions.
     #[serde(default)]
-    #[schemars(regex(pattern = r"^(\d{4}-\d{2}-\d{2}|D[+-]\d{1,5})$"))]
+    #[schemars(regex(pattern = SHOWN_DAY))]
     start: Option<String>,
     /// Last day wanted, inclusive, not after today. Only together with start.
     #[serde(default)]
-    #[schemars(regex(pattern = r"^(\d{4}-\d{2}-\d{2}|D[+-]\d{1,5})$"))]
+    #[schemars(regex(pattern = SHOWN_DAY))]
     end: Option<String>,
     /// Length of a bar: 1d, one session, is the only one. Default 1d.
     #[serde(default)]
@@ -185,9 +186,12 @@ impl Tool for MarketBars {
             max_records: args.limit,
         };
         let rows: Vec<usize> = (0..series.bars.len()).collect();
-        let page = request.page_that_fits(&rows, |i| row(&series.bars[*i], &mut Gaps::default(), ""))?;
-        let returned = page.records.len();
-        let offset = page.records.first().and_then(|row| position(&series.bars, row)).unwrap_or(0);
+        let mut first = None;
+        let page = request.page_that_fits(&rows, |i| {
+            first.get_or_insert(*i);
+            row(&series.bars[*i], &mut Gaps::default(), "")
+        })?;
+        let (offset, returned) = (first.unwrap_or(0), page.records.len());
         let mut holes = Gaps::default();
         for (at, i) in (offset..offset + returned).enumerate() {
             row(&series.bars[i], &mut holes, &format!("bars[{at}]"));
@@ -217,19 +221,9 @@ impl Tool for MarketBars {
     }
 }
 
-fn position(bars: &[Bar], row: &Row) -> Option<usize> {
-    bars.iter().position(|bar| DayField::from(bar.day) == row.session)
-}
-
 fn row(bar: &Bar, gaps: &mut Gaps, name: &str) -> Row {
     // Numbers are rounded already.
-    let mut keep = |field: &str, value: Seen<f64>| match value {
-        Ok(value) => Some(value),
-        Err(reason) => {
-            gaps.note(&format!("{name}.{field}"), reason);
-            None
-        }
-    };
+    let mut keep = |field: &str, value: Seen<f64>| gaps.keep(&format!("{name}.{field}"), value);
     let (open, high, low) = (keep("open", bar.open), keep("high", bar.high), keep("low", bar.low));
     let (close, amount) = (keep("close", bar.close), keep("amount", bar.amount));
     let volume = gaps.keep(&format!("{name}.volume"), bar.volume);

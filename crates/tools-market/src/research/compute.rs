@@ -7,13 +7,14 @@ use super::bars::pair;
 use super::indicators::{Columns, Indicator, PARAMETERS, Parameters, Reads, Undefined, deepest};
 use super::series::{Adjustment, Applied, Bar, Found, Gap, GapReason, NoBars, Series};
 use super::snapshot::{Snapshot, snapshot};
+use super::window::{SHOWN_DAY, Window};
 use crate::{MarketCtx, MarketTools, lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use traderharness_contract::{AsOf, DayField, Effect, ErrorCode, Group, Policy, Repeat, StockCode, Tool, ToolFailure, ToolSpec};
-use traderharness_market::View;
+use traderharness_market::{Day, View};
 
 /// The tool.
 #[derive(Debug)]
@@ -61,11 +62,11 @@ pub struct Args {
     /// First day of the bars, inclusive, as days are shown in this run. Only together with end; without both, the last 252 finished
     /// sessions. Recursive indicators (ema, rsi, macd, atr, obv, max_drawdown) start here.
     #[serde(default)]
-    #[schemars(regex(pattern = r"^(\d{4}-\d{2}-\d{2}|D[+-]\d{1,5})$"))]
+    #[schemars(regex(pattern = SHOWN_DAY))]
     start: Option<String>,
     /// Last day of the bars, inclusive, before today. Only together with start.
     #[serde(default)]
-    #[schemars(regex(pattern = r"^(\d{4}-\d{2}-\d{2}|D[+-]\d{1,5})$"))]
+    #[schemars(regex(pattern = SHOWN_DAY))]
     end: Option<String>,
     /// Sessions without a bar inside the bars that are needed. refuse: the computation fails and names them. traded_sessions: the
     /// sessions on which the security traded follow each other. Default refuse.
@@ -187,7 +188,7 @@ impl Tool for TechnicalCompute {
             Shape::Last => 1,
             Shape::Series => args.limit.unwrap_or(20),
         };
-        let input = Input { view, series: &series, unfinished: window.unfinished, sessions: window.sessions };
+        let input = Input { view, series: &series, window };
         let (bars, reason) = input.judged(args.indicator, parameters, wanted, args.gaps)?;
         let columns = columns(bars, args.indicator.reads());
         let lines = args.indicator.lines(&columns, parameters);
@@ -280,8 +281,7 @@ fn columns(bars: &[Bar], reads: Reads) -> Columns {
 struct Input<'i, 'v> {
     view: &'i View<'v>,
     series: &'i Series,
-    unfinished: bool,
-    sessions: &'i [traderharness_market::Day],
+    window: Window<'v>,
 }
 
 impl<'i> Input<'i, '_> {
@@ -338,12 +338,12 @@ impl<'i> Input<'i, '_> {
             let instruction = "Choose a window without these sessions, or an indicator that reads less of a bar.";
             return Err(refuse(reason, instruction.to_owned(), unusable.into_iter().take(20).collect()));
         }
-        if self.unfinished {
+        if self.window.unfinished {
             let instruction = "End the window with a finished session.";
             return Err(refuse("the last session asked for is not finished".to_owned(), instruction.to_owned(), vec![]));
         }
         let first = used.first().map(|bar| bar.day);
-        let inside = self.sessions.iter().filter(|day| Some(**day) >= first).count();
+        let inside = self.window.sessions.iter().filter(|day| Some(**day) >= first).count();
         let absent = inside.saturating_sub(used.len());
         match gaps {
             OnGaps::Refuse if absent > 0 => Err(refuse(
@@ -360,14 +360,13 @@ impl<'i> Input<'i, '_> {
     }
 
     fn shown(&self, day: &DayField) -> String {
-        traderharness_market::Day::parse(day.as_str())
-            .map_or_else(|_| String::new(), |day| self.view.mask().day(day, self.view.today()))
+        Day::parse(day.as_str()).map_or_else(|_| String::new(), |day| self.view.mask().day(day, self.view.today()))
     }
 
     /// Runs of sessions without a bar that are not all before the first bar that is used.
     fn runs(&self, first: Option<&Bar>) -> Vec<Value> {
         let runs = self.series.coverage.missing.iter().filter(|run| {
-            let last = traderharness_market::Day::parse(run.to.as_str()).ok();
+            let last = Day::parse(run.to.as_str()).ok();
             first.is_none_or(|bar| last > Some(bar.day))
         });
         let run = |run: &NoBars| json!({"from": self.shown(&run.from), "to": self.shown(&run.to), "sessions": run.sessions, "reason": run.reason});

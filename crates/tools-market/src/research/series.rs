@@ -16,7 +16,7 @@
 use super::window::{self, Window};
 use crate::adjust::reason;
 use crate::lookup;
-use crate::number::{Seen, rounded, seen_price, seen_size};
+use crate::number::{Seen, rounded, seen_price, seen_size, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use traderharness_market::view::{Adjust, Factor, NoChange};
 use traderharness_market::{Day, PriceBasis, SecId, View};
 
 /// Decimals of adjusted prices; traded ones have two.
-pub(super) const DECIMALS: u32 = 6;
+const DECIMALS: u32 = 6;
 
 /// How past prices are made comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -288,10 +288,7 @@ fn bar(day: Day, [open, high, low, close, volume, amount]: [f64; 6], factor: Res
         // A price that rounds to nothing is no price.
         rounded(Ok(price * factor.price), DECIMALS).filter(|p| *p > 0.0).ok_or(Reason::BadValue)
     };
-    let volume = seen_size(volume).and_then(|v| {
-        let shares = v * factor.map_err(reason)?.shares;
-        if shares < 9.0e15 { Ok(shares as i64) } else { Err(Reason::BadValue) }
-    });
+    let volume = whole(seen_size(volume).and_then(|v| Ok(v * factor.map_err(reason)?.shares)));
     let amount = seen_size(amount).and_then(|v| rounded(Ok(v), 2).ok_or(Reason::BadValue));
     let bar = Bar { day, open: price(open), high: price(high), low: price(low), close: price(close), volume, amount };
     let figures = BarFigures {

@@ -7,6 +7,9 @@ use traderharness_market::{Day, View};
 /// Sessions of the default window (spec/seeds.md C5).
 pub(super) const DEFAULT_SESSIONS: usize = 252;
 
+/// A day as it is shown in a run, for the schema.
+pub(super) const SHOWN_DAY: &str = r"^(\d{4}-\d{2}-\d{2}|D[+-]\d{1,5})$";
+
 /// A resolved window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {

@@ -14,7 +14,7 @@ use traderharness_market::{DecisionPoint, PriceBasis, Store, View};
 use traderharness_tools_market::research::{MarketBars, TechnicalCompute, requires, revision_history, sources};
 use traderharness_tools_market::tools;
 
-const CODE: &str = "600519";
+pub(crate) const CODE: &str = "600519";
 
 /// Weekdays from Monday 2024-03-04.
 fn market(sessions: usize, stock: SmallStock) -> SmallMarket {
@@ -25,7 +25,8 @@ fn rising(sessions: usize) -> Vec<f64> {
     (0..sessions).map(|i| 10.0 + i as f64 * 0.1).collect()
 }
 
-fn with_code(more: &Value) -> Value {
+/// The arguments of a call about the one stock of these tests.
+pub(crate) fn with_code(more: &Value) -> Value {
     let mut args = json!({ "instrumentId": CODE });
     args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     args

@@ -1,6 +1,7 @@
 //! `technical_compute`: its numbers against a Python library, and how it judges its input.
 
 use crate::call::{at, call, hidden, issues, masked, missing, refused, schema_refuses};
+use crate::research::{CODE, with_code as args};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use traderharness_contract::budget::RESULT_LIMIT;
@@ -8,20 +9,12 @@ use traderharness_contract::{ErrorCode, FailureClass};
 use traderharness_market::testing::{SmallMarket, SmallStock, day};
 use traderharness_market::{PriceBasis, Store, View};
 
-const CODE: &str = "600519";
-
 fn market(sessions: usize, stock: SmallStock) -> Store {
     SmallMarket::new("2024-03-04", sessions).stock(stock).build()
 }
 
 fn wave(sessions: usize) -> Vec<f64> {
     (0..sessions).map(|i| 10.0 + ((i * 7) % 11) as f64 * 0.1).collect()
-}
-
-fn args(more: &Value) -> Value {
-    let mut args = json!({ "instrumentId": CODE });
-    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    args
 }
 
 fn last_day(store: &Store) -> String {

@@ -26,12 +26,13 @@ pub(super) fn ema(values: &[f64], n: usize) -> Vec<f64> {
     }
     let (seed, rest) = values.split_at(n);
     let alpha = 2.0 / (n as f64 + 1.0);
-    let mut now = mean(seed);
+    let first = mean(seed);
+    let mut now = first;
     let next = rest.iter().map(|v| {
         now += alpha * (v - now);
         now
     });
-    std::iter::once(mean(seed)).chain(next).collect()
+    std::iter::once(first).chain(next).collect()
 }
 
 pub(super) fn wma(close: &[f64], n: usize) -> Vec<Cell> {
