@@ -5,14 +5,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 use std::fmt;
 use traderharness_replay::Response;
-use traderharness_replay::redact::secret_forms;
+use traderharness_replay::redact::{REDACTED, secret_forms};
 
-/// What stands where a secret stood.
-pub const REDACTED: &str = "[redacted]";
-
-/// Shortest secret that is searched for in texts. Placeholders that local servers ask for (`none`, `EMPTY`) are no secrets, and
-/// taking such words out of texts would spoil them.
-const SHORTEST_IN_ERRORS: usize = 6;
 /// Shortest secret that is searched for in answers: an answer is only changed for what cannot be a word.
 const SHORTEST_IN_ANSWERS: usize = 16;
 
@@ -72,9 +66,8 @@ impl Redactor {
             if secret.0.len() >= SHORTEST_IN_ANSWERS {
                 answers.extend(forms.iter().cloned());
             }
-            if secret.0.len() >= SHORTEST_IN_ERRORS {
-                errors.extend(forms);
-            }
+            // A placeholder that a local server asks for (`none`, `EMPTY`) is no secret and has no form.
+            errors.extend(forms);
         }
         Self { errors: search(&errors), answers: search(&answers) }
     }

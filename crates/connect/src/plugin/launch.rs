@@ -119,7 +119,7 @@ impl Launch {
 
 /// The process group of a child that has not been waited for: as long as it has not, its number belongs to nobody else.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Group(pub(crate) u32);
+pub(crate) struct Group(u32);
 
 /// Groups that were started and not ended yet.
 static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());

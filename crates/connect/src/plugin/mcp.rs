@@ -194,7 +194,9 @@ async fn connect(launch: &Launch, slot: &Slot) -> Result<Arc<Connection>, String
     }
     let mut command = tokio::process::Command::from(launch.command());
     let mut child = command.kill_on_drop(true).spawn().map_err(|fault| launch.refused(&fault).to_string())?;
-    let group = Group::started(child.id().unwrap_or_default());
+    // Never 0 in its place: that is the group of this process.
+    let Some(leader) = child.id() else { return Err("it ended before it was spoken to".into()) };
+    let group = Group::started(leader);
     let guard = Guard(Some(group));
     let words = match child.stderr.take().map(|s| s.into_owned_fd()) {
         Some(Ok(fd)) => LastWords::listen(std::fs::File::from(fd)),

@@ -47,6 +47,7 @@ struct State {
 #[derive(Debug)]
 struct Process {
     child: Child,
+    group: Group,
     requests: Sender<Vec<u8>>,
     lines: Receiver<Line>,
     words: LastWords,
@@ -169,7 +170,7 @@ impl PlugIn for Pipe {
 impl Process {
     fn start(launch: &Launch) -> Result<Self, LaunchFault> {
         let mut child = launch.command().spawn().map_err(|fault| launch.refused(&fault))?;
-        Group::started(child.id());
+        let group = Group::started(child.id());
         let (requests, outgoing) = mpsc::channel::<Vec<u8>>();
         let (incoming, lines) = mpsc::sync_channel(AHEAD);
         let words = child.stderr.take().map(LastWords::listen).unwrap_or_default();
@@ -180,7 +181,7 @@ impl Process {
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || read_lines(stdout, &incoming));
         }
-        Ok(Self { child, requests, lines, words, waited: false })
+        Ok(Self { child, group, requests, lines, words, waited: false })
     }
 
     fn exchange(&mut self, watch: &Watch<'_>, id: u64, arguments: &Value, launch: &Launch) -> Exchange {
@@ -221,18 +222,17 @@ impl Process {
         if self.waited {
             return true;
         }
-        Group(self.child.id()).kill();
+        self.group.kill();
         self.waited = self.child.wait().is_ok();
         self.waited
     }
 
     /// How the program ended, after it closed its output. What it left behind in its group goes too.
     fn end(&mut self, launch: &Launch) -> String {
-        let group = Group(self.child.id());
-        if !group.leader_ended() {
+        if !self.group.leader_ended() {
             std::thread::sleep(LOOK); // a program that ends closes its output a moment before it is gone
         }
-        let ended = group.leader_ended();
+        let ended = self.group.leader_ended();
         self.stop();
         let how = match self.child.try_wait() {
             Ok(Some(status)) if ended => format!("it ended ({status})"),
