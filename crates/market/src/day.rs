@@ -67,6 +67,12 @@ impl Day {
         (date.year(), date.month(), date.day())
     }
 
+    /// Saturdays and Sundays.
+    pub const fn is_weekend(self) -> bool {
+        // Day 0 was a Thursday.
+        matches!(self.0.rem_euclid(7), 2 | 3)
+    }
+
     /// Calendar days from `earlier` to this day; negative when `earlier` is later.
     pub const fn days_since(self, earlier: Self) -> i32 {
         self.0 - earlier.0
@@ -144,6 +150,14 @@ mod tests {
         for bad in ["2024-02-30", "2024-3-5", "2024-13-01", "", "20240305", "2024-03-05 ", "２０２４-03-05", "2024-0３-5"] {
             assert!(Day::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn weekends_are_saturdays_and_sundays() {
+        let weekends = |from: &str| (0..7).filter(|n| Day::parse(from).unwrap().plus(*n).is_weekend()).collect::<Vec<_>>();
+        // Both from a Monday, on both sides of 1970.
+        assert_eq!(weekends("2024-03-04"), [5, 6]);
+        assert_eq!(weekends("1969-12-22"), [5, 6]);
     }
 
     #[test]

@@ -276,10 +276,35 @@ pub struct SmallMarket {
 impl SmallMarket {
     /// A market with a calendar of `sessions` weekdays from `first`.
     pub fn new(first: &str, sessions: usize) -> Self {
-        // 1970-01-01 was a Thursday: days 2 and 3 after it are Saturday and Sunday.
-        let weekday = |d: &Day| !matches!(d.0.rem_euclid(7), 2 | 3);
         let first = day(first);
-        Self::of_days((0..).map(|i| first.plus(i)).filter(weekday).take(sessions).collect())
+        Self::of_days((0..).map(|i| first.plus(i)).filter(|day| !day.is_weekend()).take(sessions).collect())
+    }
+
+    /// The market of tests of sessions: five stocks of all boards that move in small steps, with 5-minute bars on the last three days, and
+    /// a benchmark.
+    pub fn of_sessions(first: &str, sessions: usize) -> Self {
+        let closes = |base: f64| -> Vec<f64> {
+            (0..sessions).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect()
+        };
+        let market = Self::new(first, sessions).index(&closes(3_000.0));
+        let tradable: Vec<String> = market.days[sessions - 3..].iter().map(ToString::to_string).collect();
+        let stocks = ["600001", "600002", "000360", "300360", "688001"].iter().enumerate().map(|(n, code)| {
+            let base = 10.0 + n as f64;
+            let stock = SmallStock::new(code).name(&format!("Harbour Tools {n}")).industry("Tools-Hand").closes(&closes(base));
+            tradable.iter().fold(stock, |stock, day| stock.minutes(day, &[base + 0.1; 48]))
+        });
+        stocks.fold(market, Self::stock)
+    }
+
+    /// Changes a stock that was added.
+    ///
+    /// # Panics
+    /// Without such a stock.
+    #[must_use]
+    pub fn change(mut self, code_text: &str, with: impl FnOnce(SmallStock) -> SmallStock) -> Self {
+        let at = self.stocks.iter().position(|stock| stock.code == code(code_text)).expect("a stock of the fixture");
+        self.stocks[at] = with(self.stocks[at].clone());
+        self
     }
 
     /// A market with these trading days.
