@@ -18,13 +18,9 @@ pub const FINISH_ATTEMPTS: u32 = 3;
 /// Rounds of only errors that end a phase of a card without the protocol (engine E10.7).
 pub const ERROR_ROUNDS: u32 = 3;
 
-/// Model turns a card has at a decision point, with the extension turns of the phase protocol (engine E10.2).
-pub fn turns(card: &Card, point: DecisionPoint) -> u32 {
-    turns_with(card, point, card.require_phase_completion)
-}
-
-/// As [`turns`], when whether the phase protocol is on is known otherwise: it needs more than the card.
-pub(crate) fn turns_with(card: &Card, point: DecisionPoint, protocol: bool) -> u32 {
+/// Model turns a card has at a decision point, with the extension turns of the phase protocol (engine E10.2) where that is on
+/// ([`crate::Session::has_protocol`]: it needs more than the card).
+pub fn turns(card: &Card, point: DecisionPoint, protocol: bool) -> u32 {
     let own = if point == DecisionPoint::PreMarket { card.max_pre_iterations } else { card.max_window_iterations };
     if protocol { own + EXTENSION_TURNS } else { own }
 }

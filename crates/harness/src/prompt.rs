@@ -22,9 +22,7 @@ pub fn system_under(contract: &Contract, card: &Card, hidden: &MaskConfig) -> St
 fn packed(contract: &Contract, pack: &Pack, card: &Card, hidden: &MaskConfig) -> String {
     let protocol = contract.protocol(card);
     let cards = contract.cards(card.require_decision_card);
-    let morning = contract.has(Behaviour::FiveStepMorning)
-        && cards
-        && !(protocol && contract.has(Behaviour::FiveStepMorningWithoutProtocol));
+    let morning = cards && !(protocol && contract.has(Behaviour::FiveStepMorningWithoutProtocol));
     let cash = format!("{:.2}", card.initial_cash);
     let (positions, share) = (card.max_positions.to_string(), card.max_position_pct.to_string());
     let fields = card_fields(contract).join(", ");

@@ -126,7 +126,6 @@ pub struct Part {
 /// # Errors
 /// [`ProbeError`].
 pub fn exhibits(config: SessionConfig, day: Day, part: Part) -> Result<Vec<Exhibit>, ProbeError> {
-    let store = std::sync::Arc::clone(&config.store);
     let mut session = Session::new(config, day, Box::new(NoJournal))?;
     session.start_day(day)?;
     let everyone = spread(&named(&session), part.firms);
@@ -136,12 +135,11 @@ pub fn exhibits(config: SessionConfig, day: Day, part: Part) -> Result<Vec<Exhib
     let mut all = Vec::new();
     for (n, sec) in everyone.iter().enumerate().skip(part.day).step_by(part.days.max(1)) {
         let label = session.mask().code(*sec).to_owned();
-        let code = store.codes()[sec.0 as usize];
-        let names = store
-            .securities()
+        let view = session.view();
+        let code = view.code(*sec);
+        let names = view
+            .security(*sec)
             .into_iter()
-            .flatten()
-            .filter(|s| s.code == code)
             .flat_map(|s| std::iter::once(&s.name).chain(&s.aliases))
             .filter(|name| !name.is_empty())
             .cloned()

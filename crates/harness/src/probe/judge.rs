@@ -127,7 +127,7 @@ fn same_name(name: &str, guess: &str) -> bool {
     };
     let (name, guess) = (bare(name), bare(guess));
     // One character would be in many names.
-    name.chars().count() > 1 && (guess == name || guess.contains(&name))
+    name.chars().count() > 1 && guess.contains(&name)
 }
 
 fn month_of(text: &str) -> Option<(i32, u32)> {

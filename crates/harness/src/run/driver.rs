@@ -221,7 +221,7 @@ impl<'a> Loop<'a> {
         let card = self.session.card();
         let protocol = self.session.has_protocol();
         let point = self.session.clock().point;
-        let turns = phase::turns_with(card, point, protocol);
+        let turns = phase::turns(card, point, protocol);
         let wrap_up = phase::wrap_up_turn(turns);
         let mut rounds = Rounds::default();
         while self.iteration < turns {

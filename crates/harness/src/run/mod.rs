@@ -39,11 +39,12 @@ use crate::{CancelToken, Session};
 use driver::Loop;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use traderharness_contract::version::Version;
 use traderharness_market::Day;
 use traderharness_replay::{Record, Response};
 
 /// Contract version of new runs; a session says under which it is ([`Session::contract`]).
-pub const CONTRACT_VERSION: &str = "v5";
+pub const CONTRACT_VERSION: &str = Version::V5.as_str();
 
 /// What a run is played with, beside session, model and days.
 #[derive(Debug, Clone, Default)]
