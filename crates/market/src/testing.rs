@@ -283,9 +283,8 @@ impl SmallMarket {
     /// The market of tests of sessions: five stocks of all boards that move in small steps, with 5-minute bars on the last three days, and
     /// a benchmark.
     pub fn of_sessions(first: &str, sessions: usize) -> Self {
-        let closes = |base: f64| -> Vec<f64> {
-            (0..sessions).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect()
-        };
+        let closes =
+            |base: f64| -> Vec<f64> { (0..sessions).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect() };
         let market = Self::new(first, sessions).index(&closes(3_000.0));
         let tradable: Vec<String> = market.days[sessions - 3..].iter().map(ToString::to_string).collect();
         let stocks = ["600001", "600002", "000360", "300360", "688001"].iter().enumerate().map(|(n, code)| {

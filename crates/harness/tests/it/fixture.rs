@@ -6,17 +6,12 @@ use traderharness_harness::session::{Journal, NoJournal};
 use traderharness_harness::toolbox::{Bound, handlers};
 use traderharness_harness::{CallReport, Card, RawArguments, Session, SessionConfig, Toolbox};
 use traderharness_market::store::SegmentRow;
-use traderharness_market::testing::{SmallMarket, SmallStock, day, moment};
-use traderharness_market::{Code, Day, DecisionPoint, Mask, MaskConfig, MaskStyle, Store};
+use traderharness_market::testing::{SmallMarket, code as code_of, day, moment};
+use traderharness_market::{Day, DecisionPoint, Mask, MaskConfig, MaskStyle, Store};
 use traderharness_replay::{Record, RecordingError};
 
 pub(crate) const FIRST: &str = "2024-03-01";
 pub(crate) const SESSIONS: usize = 30;
-
-/// Closes with small steps around a base.
-fn closes(base: f64) -> Vec<f64> {
-    (0..SESSIONS).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect()
-}
 
 pub(crate) fn store() -> Arc<Store> {
     Arc::new(market().build())
@@ -24,34 +19,19 @@ pub(crate) fn store() -> Arc<Store> {
 
 /// The market of [`store`], for a test that changes something in it.
 pub(crate) fn market() -> SmallMarket {
-    let days: Vec<Day> = SmallMarket::new(FIRST, SESSIONS)
-        .stock(SmallStock::new("600001").closes(&closes(10.0)))
-        .build()
-        .calendar()
-        .days()
-        .to_vec();
-    let mut market = SmallMarket::new(FIRST, SESSIONS).index(&closes(3_000.0));
-    for (n, code) in ["600001", "600002", "000360", "300360", "688001"].iter().enumerate() {
-        let mut stock =
-            SmallStock::new(code).name(&format!("Harbour Tools {n}")).industry("Tools-Hand").closes(&closes(10.0 + n as f64));
-        for day in &days[SESSIONS - 3..] {
-            stock = stock.minutes(&day.to_string(), &[10.0 + n as f64 + 0.1; 48]);
-        }
-        if *code == "600001" {
-            stock = stock.valuation("2024-03-29", [10.0, 1.0, 1.0, 1.0], false).segment(SegmentRow {
-                code: Code::parse(code).unwrap(),
-                visible_from: Some(moment("2024-01-02 18:00")),
-                published: Some(day("2024-01-02")),
-                report_date: Some(day("2023-12-31")),
-                kind: "product".to_owned(),
-                name: "Hand tools".to_owned(),
-                revenue: Some(1e8),
-                revenue_pct: Some(1.0),
-                gross_margin: Some(0.3),
-            });
-        }
-        market = market.stock(stock);
-    }
+    let segment = SegmentRow {
+        code: code_of("600001"),
+        visible_from: Some(moment("2024-01-02 18:00")),
+        published: Some(day("2024-01-02")),
+        report_date: Some(day("2023-12-31")),
+        kind: "product".to_owned(),
+        name: "Hand tools".to_owned(),
+        revenue: Some(1e8),
+        revenue_pct: Some(1.0),
+        gross_margin: Some(0.3),
+    };
+    let market = SmallMarket::of_sessions(FIRST, SESSIONS)
+        .change("600001", |stock| stock.valuation("2024-03-29", [10.0, 1.0, 1.0, 1.0], false).segment(segment));
     market.news("2024-04-09 09:40", "A headline", "Its text.")
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use traderharness_harness::Card;
-use traderharness_market::testing::{SmallMarket, SmallStock};
+use traderharness_market::testing::SmallMarket;
 use traderharness_market::{Day, Store};
 use traderharness_sandbox::protocol::Layers;
 use traderharness_sandbox::{Ended, Job, Ran, Usage};
@@ -16,24 +16,7 @@ const FIRST: &str = "2024-03-01";
 const SESSIONS: usize = 40;
 
 pub(crate) fn store() -> Arc<Store> {
-    let closes =
-        |base: f64| -> Vec<f64> { (0..SESSIONS).map(|i| ((base + (i % 5) as f64 * 0.05) * 100.0).round() / 100.0).collect() };
-    let days: Vec<Day> = SmallMarket::new(FIRST, SESSIONS)
-        .stock(SmallStock::new("600001").closes(&closes(10.0)))
-        .build()
-        .calendar()
-        .days()
-        .to_vec();
-    let mut market = SmallMarket::new(FIRST, SESSIONS).index(&closes(3_000.0));
-    for (n, code) in ["600001", "600002", "000360", "300360", "688001"].iter().enumerate() {
-        let mut stock =
-            SmallStock::new(code).name(&format!("Harbour Tools {n}")).industry("Tools-Hand").closes(&closes(10.0 + n as f64));
-        for day in &days[SESSIONS - 3..] {
-            stock = stock.minutes(&day.to_string(), &[10.0 + n as f64 + 0.1; 48]);
-        }
-        market = market.stock(stock);
-    }
-    Arc::new(market.news("2024-03-05 09:40", "A headline", "Its text.").build())
+    Arc::new(SmallMarket::of_sessions(FIRST, SESSIONS).news("2024-03-05 09:40", "A headline", "Its text.").build())
 }
 
 pub(crate) fn days(store: &Store) -> Vec<Day> {
