@@ -11,7 +11,7 @@ use crate::caller::{Caller, SCOPE_TRADE};
 use crate::cursors;
 use crate::hosted::{Hosted, Stage};
 use crate::house::House;
-use crate::keep::{Kept, KeptAnswer};
+use crate::keep::{Kept, Outcome};
 use crate::keys::{Claim, digest_of_request, key_digest};
 use crate::manifest::Capability;
 use crate::refusal::Refusal;
@@ -46,9 +46,9 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) enum Admitted {
     /// The key was answered before.
-    Again(Kept, KeptAnswer),
+    Again(Kept, Box<Outcome>),
     /// The arguments do not fit. The session answers that itself, as it does in a loop, so that the failure counts there too.
-    Unfit { hosted: Arc<Hosted>, capability: String, tool: String, input: Value },
+    Unfit { hosted: Arc<Hosted>, tool: String, input: Value },
     /// It may run.
     Run(Box<Ticket>),
 }
@@ -72,21 +72,25 @@ impl House {
         let before = self.keep().answer(&kept)?;
         if let Some(answer) = before.filter(|before| before.request == request) {
             self.entitled(caller, capability)?;
-            return Ok(Admitted::Again(kept, answer));
+            return Ok(Admitted::Again(kept, Box::new(answer.outcome)));
         }
 
         let hosted = session?;
         let Some(tool) = capability.tool.clone() else { return Err(not_callable(capability)) };
         let input = cursors::unbind(&hosted.id, &invocation.input);
         if !self.fits(&hosted, &tool, &input)? {
-            return Ok(Admitted::Unfit { hosted, capability: capability.name.clone(), tool, input });
+            return Ok(Admitted::Unfit { hosted, tool, input });
         }
         self.entitled(caller, capability)?;
 
         let claim = self.running().claim(&kept, &request)?;
         // Between the first look and the claim somebody else may have been answered.
         if let Some(before) = self.keep().answer(&kept)? {
-            return if before.request == request { Ok(Admitted::Again(kept, before)) } else { Err(other_request()) };
+            return if before.request == request {
+                Ok(Admitted::Again(kept, Box::new(before.outcome)))
+            } else {
+                Err(other_request())
+            };
         }
         authority(caller, capability, &hosted)?;
         let reservation = self.account_of(caller)?.reserve(capability.effect)?;

@@ -4,7 +4,7 @@
 use crate::cursors;
 use crate::manifest::Capability;
 use crate::refusal::Refusal;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use traderharness_contract::algebra::{self, InvocationId, ToolResult};
 use traderharness_contract::budget::{RESULT_LIMIT, fit_json_keeping};
 use traderharness_contract::json::{length, text};
@@ -42,11 +42,10 @@ pub(crate) struct Asked<'a> {
 /// # Errors
 /// The failure of the tool, or a defect of ours.
 pub(crate) fn answer(report: &CallReport, asked: &Asked<'_>) -> Result<Answer, Refusal> {
-    let map = report.envelope.0.as_object();
     if !report.envelope.is_success() {
-        return Err(refusal(report, map));
+        return Err(refusal(report));
     }
-    let mut payload = map.cloned().unwrap_or_default();
+    let mut payload = report.envelope.0.as_object().cloned().unwrap_or_default();
     payload.shift_remove("success");
     if payload.get("skipped") == Some(&Value::Bool(true)) {
         let reason = payload.get("reason").and_then(Value::as_str).unwrap_or("An equal call was made before.");
@@ -89,10 +88,10 @@ pub(crate) fn answer(report: &CallReport, asked: &Asked<'_>) -> Result<Answer, R
         let words: Vec<String> = violations.iter().take(3).map(ToString::to_string).collect();
         return Err(defect(&words.join("; ")));
     }
-    let mut result = shortened(result, report, asked.session);
-    result.next_cursor = result.next_cursor.map(|cursor| cursors::bind(asked.session_id, &cursor));
-    let text = within_limit(&result, asked.definition);
+    let next_cursor = result.next_cursor.as_ref().map(|cursor| cursors::bind(asked.session_id, cursor));
+    let result = shortened(ToolResult { next_cursor, ..result }, report, asked);
     let body = serde_json::to_value(&result).map_err(|fault| defect(&fault.to_string()))?;
+    let text = within_limit(&body, &result.data, asked.definition);
     Ok(Answer { body, text })
 }
 
@@ -104,12 +103,14 @@ fn source_order<'s>(tool: &str, sorted: &[&'s str]) -> Vec<&'s str> {
     order
 }
 
-/// A page of bars whose envelope is too long for a model: fewer bars and a cursor (spec/seeds.md C4.8).
-fn shortened(result: ToolResult, report: &CallReport, session: Option<&Session>) -> ToolResult {
-    let Some(session) = session.filter(|_| report.tool == "market_bars") else { return result };
+/// A page of bars whose envelope is too long for a model: fewer bars and a cursor (spec/seeds.md C4.8), which counts as its caller gets it.
+fn shortened(result: ToolResult, report: &CallReport, asked: &Asked<'_>) -> ToolResult {
+    let Some(session) = asked.session.filter(|_| report.tool == "market_bars") else { return result };
     let offset = result.data.get("offset").and_then(Value::as_u64).unwrap_or(0) as usize;
     let view = session.view();
-    let next = |kept: usize| MarketBars::cursor(&view, &report.received, offset + kept);
+    let next = |kept: usize| {
+        MarketBars::cursor(&view, &report.received, offset + kept).map(|cursor| cursors::bind(asked.session_id, &cursor))
+    };
     match algebra::fit(result.clone(), RESULT_LIMIT, Some("bars"), next) {
         Ok(fit) => fit.result,
         Err(_) => result,
@@ -118,26 +119,27 @@ fn shortened(result: ToolResult, report: &CallReport, session: Option<&Session>)
 
 /// The text that a model reads in place of an envelope that is too long: the same envelope with compacted data, which says so itself.
 /// Coverage, warnings and evidence are never cut.
-fn within_limit(result: &ToolResult, definition: Option<&Definition>) -> Option<String> {
-    let mut whole = serde_json::to_value(result).ok()?;
-    let characters = length(&whole);
+fn within_limit(body: &Value, data: &Value, definition: Option<&Definition>) -> Option<String> {
+    let characters = length(body);
     if characters <= RESULT_LIMIT {
         return None;
     }
-    let around = characters.saturating_sub(length(&result.data));
+    let around = characters.saturating_sub(length(data));
     // What must stay may be long itself; a model still gets some of the data.
     let room = RESULT_LIMIT.saturating_sub(around).max(1_000);
     let fitted = match definition {
-        Some(definition) => fit_json_keeping(&result.data, room, &definition.oldest_first),
-        None => traderharness_contract::budget::fit_json(&result.data, room),
+        Some(definition) => fit_json_keeping(data, room, &definition.oldest_first),
+        None => traderharness_contract::budget::fit_json(data, room),
     };
+    let mut short = body.clone();
     let data = serde_json::from_str(&fitted.text).unwrap_or(Value::String(fitted.text));
-    whole.as_object_mut()?.insert("data".into(), data);
-    Some(text(&whole))
+    short.as_object_mut()?.insert("data".into(), data);
+    Some(text(&short))
 }
 
 /// A failure of a tool in the words of C6.
-fn refusal(report: &CallReport, map: Option<&Map<String, Value>>) -> Refusal {
+pub(crate) fn refusal(report: &CallReport) -> Refusal {
+    let map = report.envelope.0.as_object();
     let code = report.code.unwrap_or(ErrorCode::Internal);
     let word = |key: &str| map.and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default();
     let retryable = map.and_then(|m| m.get("retryable")).and_then(Value::as_bool).unwrap_or_else(|| code.retryable());

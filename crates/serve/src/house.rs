@@ -211,7 +211,7 @@ impl House {
         self.catalog.find(name)
     }
 
-    /// Frozen research configurations, sorted by kind, name and revision: `{"entries": [...]}`.
+    /// Frozen research configurations, sorted by kind, name and revision: `{"schema_version", "entries": [...]}`.
     pub const fn research_registry(&self) -> &Value {
         &self.registry
     }

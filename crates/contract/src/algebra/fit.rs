@@ -65,8 +65,8 @@ pub fn fit(
     let size = |result: &ToolResult| serde_json::to_value(result).map_or(usize::MAX, |value| length(&value));
     let characters = size(&result);
     let list = records.map_or_else(|| longest_list(&result.data), |name| Some(name.to_owned()));
-    let rows = list.as_ref().and_then(|name| result.data.get(name)?.as_array().cloned());
-    let total = rows.as_ref().map_or(0, Vec::len);
+    let rows = list.as_ref().and_then(|name| result.data.get(name)?.as_array());
+    let total = rows.map_or(0, Vec::len);
     if characters <= limit {
         return Ok(Fit { result, kept: total, dropped: 0, characters });
     }
@@ -74,7 +74,7 @@ pub fn fit(
         return Err(FitFault::NoRecords { characters, limit });
     };
     let mut shortened = |kept: usize| -> Option<(ToolResult, usize)> {
-        let result = shorten(&result, &list, &rows, kept, next(kept)?);
+        let result = shorten(&result, &list, rows, kept, next(kept)?);
         let characters = size(&result);
         Some((result, characters))
     };

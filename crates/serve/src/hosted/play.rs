@@ -109,6 +109,12 @@ impl Play {
         &self.tape
     }
 
+    /// One operation more is kept, with that many records.
+    pub(crate) const fn kept(&mut self, records: usize) {
+        self.ops += 1;
+        self.records += records as i64;
+    }
+
     /// Whether the last day ended.
     pub(crate) const fn is_finished(&self) -> bool {
         self.finished

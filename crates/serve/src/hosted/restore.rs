@@ -36,23 +36,16 @@ pub(crate) fn restore(
     let first = keep.op(row.number, 0, 0)?.ok_or(RestoreFault::Diverged { op: 0 })?;
     let mut play = Box::new(Play::start(Arc::clone(world), &row.mask_key, sandbox)?);
     same(0, &first.records, play.tape().take())?;
-    (play.ops, play.records) = (1, first.records.len() as i64);
+    play.kept(first.records.len());
     while let Some(kept) = keep.op(row.number, play.ops, play.records)? {
         play.tape().lay_in(&kept.records);
         match &kept.tool {
-            Some(tool) => play.call(tool, &kept.arguments, CancelToken::new())?,
-            None if kept.arguments == "close" => {
-                play.end("closed")?;
-                same(play.ops, &kept.records, play.tape().take())?;
-                play.ops += 1;
-                play.records += kept.records.len() as i64;
-                continue;
-            }
-            None => play.step()?,
-        };
+            Some(tool) => drop(play.call(tool, &kept.arguments, CancelToken::new())?),
+            None if kept.arguments == "close" => play.end("closed")?,
+            None => drop(play.step()?),
+        }
         same(play.ops, &kept.records, play.tape().take())?;
-        play.ops += 1;
-        play.records += kept.records.len() as i64;
+        play.kept(kept.records.len());
     }
     play.tape().lay_in(&[]);
     Ok(play)

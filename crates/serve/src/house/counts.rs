@@ -11,7 +11,7 @@ const EFFECTS: [(Effect, &str); 4] =
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     calls: [AtomicU64; 4],
-    refusals: [AtomicU64; 8],
+    refusals: [AtomicU64; FailureClass::ALL.len()],
     replayed: AtomicU64,
     units: AtomicU64,
 }

@@ -3,7 +3,7 @@
 use super::House;
 use super::sessions::{audit_row, state_of};
 use crate::admission::{Admitted, Ticket, not_open};
-use crate::answer::{Asked, answer, defect};
+use crate::answer::{Asked, answer, defect, refusal};
 use crate::caller::Caller;
 use crate::hosted::{Hosted, Stage};
 use crate::jobs::{Finish, Wait, Work};
@@ -40,13 +40,13 @@ impl House {
 
     fn invoking(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
         match self.admit(caller, invocation, key)? {
-            Admitted::Again(kept, before) => {
+            Admitted::Again(kept, outcome) => {
                 self.counts.replayed();
                 let row = audit_row(caller, &kept.capability, invocation.session_id.as_deref(), &kept, "REPLAYED", 0);
                 self.keep.note(&row)?;
-                replayed(before.outcome)
+                outcome.reply(true)
             }
-            Admitted::Unfit { hosted, capability, tool, input } => Err(self.unfit(&hosted, &capability, &tool, &input)),
+            Admitted::Unfit { hosted, tool, input } => Err(self.unfit(&hosted, &tool, &input)),
             Admitted::Run(ticket) => {
                 let slow = SLOW.contains(&ticket.tool.as_str()) && self.runs_code();
                 if invocation.job || slow {
@@ -60,7 +60,7 @@ impl House {
 
     /// Arguments that do not fit are answered by the session, which counts the failure in its phase as it does in a loop; nothing is
     /// kept under the key, so that the corrected request may use it.
-    fn unfit(&self, hosted: &Hosted, capability: &str, tool: &str, input: &Value) -> Refusal {
+    fn unfit(&self, hosted: &Hosted, tool: &str, input: &Value) -> Refusal {
         if hosted.stage() != Stage::Open {
             return not_open(hosted.stage());
         }
@@ -95,24 +95,11 @@ impl House {
             *guard = None;
             return fault.into();
         }
-        play.ops += 1;
-        play.records += records.len() as i64;
-        let (Some(report), Some(capability)) = (&done.report, self.catalog.find(capability)) else {
-            return defect("a call without a report");
-        };
-        let Ok(id) = InvocationId::new("none") else { return defect("an invocation without an id") };
-        let asked = Asked {
-            id: &id,
-            name: tool,
-            capability,
-            at: &done.asked_at,
-            definition: None,
-            session: None,
-            session_id: &hosted.id,
-        };
-        match answer(report, &asked) {
-            Err(refusal) => refusal,
-            Ok(_) => defect("faulty arguments were answered"),
+        play.kept(records.len());
+        match &done.report {
+            None => defect("a call without a report"),
+            Some(report) if report.envelope.is_success() => defect("faulty arguments were answered"),
+            Some(report) => refusal(report),
         }
     }
 
@@ -144,14 +131,17 @@ impl House {
                 return Err(Box::new(defect("the call broke off")));
             }
         };
-        let answered = self.answered(ticket, &done, play.session());
-        let outcome = match &answered {
+        let (outcome, class, transient) = match self.answered(ticket, &done, play.session()) {
             Ok(answer) => {
-                Outcome::Complete { body: answer.body.clone(), text: answer.text.clone(), completed: done.completed.clone() }
+                (Outcome::Complete { body: answer.body, text: answer.text, completed: done.completed.clone() }, "OK", false)
             }
-            Err(refusal) => Outcome::Refused(refusal.clone()),
+            Err(refusal) => {
+                let (class, transient) = (refusal.class.as_str(), refusal.class == FailureClass::DependencyUnavailable);
+                (Outcome::Refused(refusal), class, transient)
+            }
         };
-        let units = ticket.reservation.actual(answered.is_ok());
+        let succeeded = matches!(outcome, Outcome::Complete { .. });
+        let units = ticket.reservation.actual(succeeded);
         let records = play.tape().take();
         let stage = if play.is_finished() { Stage::Finished } else { Stage::Open };
         let moved = done.completed.is_some() || ticket.effect == Effect::Mutation || ticket.effect == Effect::Financial;
@@ -161,11 +151,7 @@ impl House {
         let shown = state.as_ref().map(|state| serde_json::to_value(state).unwrap_or_default());
         // A part of the environment that was down may be back when the same key comes again; what was done stays done under it.
         let did = done.report.as_ref().is_some_and(|report| report.envelope.is_success()) || ticket.effect == Effect::Financial;
-        let stays = match &answered {
-            Ok(_) => true,
-            Err(refusal) => refusal.class != FailureClass::DependencyUnavailable || (did && !ticket.effect.is_read()),
-        };
-        let class = answered.as_ref().map_or_else(|refusal| refusal.class.as_str(), |_| "OK");
+        let stays = !transient || (did && !ticket.effect.is_read());
         let (op, first) = (play.ops, play.records);
         let finish = job.map(|(_, finish)| finish.lock());
         let told = finish.as_ref().is_some_and(|finish| matches!(**finish, Wait::Told));
@@ -178,7 +164,7 @@ impl House {
                 None if stays => answers::answer(t, &ticket.kept, &ticket.request, &outcome)?,
                 None => {}
                 Some((id, _)) => {
-                    let state = if answered.is_ok() { JobState::Succeeded } else { JobState::Failed };
+                    let state = if succeeded { JobState::Succeeded } else { JobState::Failed };
                     jobs::settle(t, id, state, Some(&outcome))?;
                     if !stays {
                         answers::forget(t, &ticket.kept.caller, &ticket.kept.capability, &ticket.kept.key)?;
@@ -198,8 +184,7 @@ impl House {
             ticket.reservation.undo();
             return Err(Box::new(fault.into()));
         }
-        play.ops += 1;
-        play.records += records.len() as i64;
+        play.kept(records.len());
         if let Some(state) = state {
             hosted.show(stage, state);
         }
@@ -208,13 +193,7 @@ impl House {
             self.hosted().remove(&hosted.id);
         }
         self.counts.called(ticket.effect, units);
-        let result = answered.map(|answer| Reply {
-            kind: ReplyKind::Complete,
-            text: answer.text.unwrap_or_else(|| text(&answer.body)),
-            body: answer.body,
-            replayed: false,
-            completed: done.completed,
-        });
+        let result = outcome.reply(false);
         if let (Some((_, finish)), Some(state)) = (job, finish) {
             finish.done(state, result.clone());
         }
@@ -254,7 +233,7 @@ impl House {
         // Who asks for a job wants its id, not its result.
         let patience = watch.patience.or((!asked_for).then_some(self.patience)).filter(|patience| !patience.is_zero());
         let finish = self.jobs.submit(id.as_str().to_owned(), ticket, watch.cancel.clone(), patience.is_some());
-        let accepted = || replayed(outcome).map(|reply| Reply { replayed: false, ..reply });
+        let accepted = || outcome.reply(false);
         let Some(patience) = patience else { return accepted() };
         let tick = |seconds: u64| {
             if let Some(progress) = &watch.progress {
@@ -355,18 +334,4 @@ fn status_url(id: &str) -> String {
 fn cancelled() -> Refusal {
     let message = "The job was cancelled before it did anything; its key may be used again.";
     Refusal::new(FailureClass::DependencyUnavailable, 503, "cancelled", message, true)
-}
-
-/// An answer that is given again.
-fn replayed(outcome: Outcome) -> Result<Reply, Refusal> {
-    match outcome {
-        Outcome::Complete { body, text: shown, completed } => {
-            let text = shown.unwrap_or_else(|| text(&body));
-            Ok(Reply { kind: ReplyKind::Complete, body, replayed: true, completed, text })
-        }
-        Outcome::Accepted { body } => {
-            Ok(Reply { kind: ReplyKind::Accepted, text: text(&body), body, replayed: true, completed: None })
-        }
-        Outcome::Refused(refusal) => Err(Refusal { replayed: true, ..refusal }),
-    }
 }

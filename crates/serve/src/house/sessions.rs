@@ -8,12 +8,11 @@ use crate::keep::{AuditRow, KeepError, Kept, Outcome, SessionRow, answers, sessi
 use crate::keys::{digest_of_request, key_digest};
 use crate::random;
 use crate::refusal::Refusal;
-use crate::reply::{BriefText, OfferedTool, Reply, ReplyKind, SessionRequest, SessionState};
+use crate::reply::{BriefText, OfferedTool, Reply, SessionRequest, SessionState};
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use traderharness_contract::FailureClass;
-use traderharness_contract::json::text;
 use traderharness_harness::{Sandbox, SessionError};
 
 /// What keys of new sessions count for.
@@ -88,11 +87,10 @@ impl House {
             answers::audit(t, &audit_row(caller, CREATE, Some(&id), &kept, "OK", 0))?;
             Ok(number)
         })?;
-        play.ops = 1;
-        play.records = records.len() as i64;
+        play.kept(records.len());
         let hosted = Hosted::new(id.clone(), number, caller.id.clone(), Stage::Open, state, Some(Box::new(play)));
         self.hosted().insert(id, Arc::new(hosted));
-        Ok(reply(outcome, false))
+        outcome.reply(false)
     }
 
     /// Sessions of the caller, in the order they were made.
@@ -214,14 +212,13 @@ impl House {
             answers::audit(t, &audit_row(caller, what, Some(&hosted.id), kept, "OK", 0))
         })?;
         if let (Some(play), Some(records)) = (play, records) {
-            play.ops += 1;
-            play.records += records.len() as i64;
+            play.kept(records.len());
         }
         hosted.show(stage, state);
         if stage != Stage::Open {
             self.hosted().remove(&hosted.id);
         }
-        Ok(reply(outcome, false))
+        outcome.reply(false)
     }
 
     /// System prompt, memory, the brief of the current decision point, and the protocol message as it stands; the system prompt alone
@@ -409,7 +406,7 @@ impl House {
             Some(before) if before.request != *digest => Err(other_request()),
             Some(before) => {
                 self.counts.replayed();
-                Ok(Some(reply(before.outcome, true)))
+                before.outcome.reply(true).map(Some)
             }
         }
     }
@@ -422,17 +419,6 @@ fn kept_state(shown: Value) -> Result<SessionState, KeepError> {
 
 fn gone() -> Refusal {
     Refusal::new(FailureClass::DependencyUnavailable, 503, "session_not_restored", "The session is not kept any more.", false)
-}
-
-/// The answer of a session operation.
-fn reply(outcome: Outcome, replayed: bool) -> Reply {
-    let (body, shown, completed) = match outcome {
-        Outcome::Complete { body, text, completed } => (body, text, completed),
-        Outcome::Accepted { body } => (body, None, None),
-        // Refusals of session operations are not kept.
-        Outcome::Refused(refusal) => (refusal.record(), None, None),
-    };
-    Reply { kind: ReplyKind::Complete, text: shown.unwrap_or_else(|| text(&body)), body, replayed, completed }
 }
 
 /// A line of the audit log about a request under a key.

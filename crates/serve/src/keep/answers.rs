@@ -3,11 +3,12 @@
 use super::pack::{pack, unpack};
 use super::{Keep, KeepError};
 use crate::refusal::Refusal;
-use crate::reply::Completed;
+use crate::reply::{Completed, Reply, ReplyKind};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use traderharness_contract::json::text;
 
 /// What a key was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,22 @@ pub(crate) enum Outcome {
     Accepted { body: Value },
     /// A failure of the tool.
     Refused(Refusal),
+}
+
+impl Outcome {
+    /// What its caller gets, now or `replayed`.
+    ///
+    /// # Errors
+    /// The refusal, where it is one.
+    pub(crate) fn reply(self, replayed: bool) -> Result<Reply, Refusal> {
+        let (kind, body, shown, completed) = match self {
+            Self::Complete { body, text, completed } => (ReplyKind::Complete, body, text, completed),
+            Self::Accepted { body } => (ReplyKind::Accepted, body, None, None),
+            Self::Refused(refusal) => return Err(Refusal { replayed, ..refusal }),
+        };
+        let text = shown.unwrap_or_else(|| text(&body));
+        Ok(Reply { kind, body, replayed, completed, text })
+    }
 }
 
 /// Whose key, for which capability. The key itself is kept as a digest.

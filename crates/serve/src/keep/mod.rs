@@ -7,7 +7,7 @@ pub(crate) mod jobs;
 mod pack;
 pub(crate) mod sessions;
 
-pub(crate) use answers::{AuditRow, Kept, KeptAnswer, Outcome};
+pub(crate) use answers::{AuditRow, Kept, Outcome};
 pub(crate) use jobs::JobState;
 pub(crate) use sessions::SessionRow;
 

@@ -3,6 +3,7 @@
 use super::KeepError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::Read;
 
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
@@ -11,7 +12,7 @@ const ZSTD: u8 = 1;
 const WORTH_IT: usize = 512;
 
 /// Largest text that is read back, bytes; nothing that is written comes near it.
-const LARGEST: usize = 256 << 20;
+const LARGEST: u64 = 256 << 20;
 
 /// The bytes of a value.
 pub(crate) fn pack<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, KeepError> {
@@ -32,8 +33,10 @@ pub(crate) fn unpack<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> R
     match bytes.split_first() {
         Some((&PLAIN, text)) => serde_json::from_slice(text).map_err(|fault| broken(fault.to_string())),
         Some((&ZSTD, packed)) => {
-            let text = zstd::stream::decode_all(packed).map_err(|fault| broken(fault.to_string()))?;
-            if text.len() > LARGEST {
+            let mut text = Vec::new();
+            let decoder = zstd::stream::read::Decoder::new(packed).map_err(|fault| broken(fault.to_string()))?;
+            decoder.take(LARGEST + 1).read_to_end(&mut text).map_err(|fault| broken(fault.to_string()))?;
+            if text.len() as u64 > LARGEST {
                 return Err(broken("it is too long".to_owned()));
             }
             serde_json::from_slice(&text).map_err(|fault| broken(fault.to_string()))

@@ -101,6 +101,7 @@ fn a_call_whose_client_left_is_done_once() {
         }
         answer = served.keyed(DESK, "/v1/tool-invocations", &key, &body);
     }
+    assert_eq!(answer.status, 200, "{}", answer.text());
     let again = served.keyed(DESK, "/v1/tool-invocations", &key, &body);
     assert_eq!((again.status, again.header("idempotent-replayed")), (answer.status, Some("true")));
     assert_eq!(again.body, answer.body);
