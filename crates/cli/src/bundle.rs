@@ -16,7 +16,7 @@ use traderharness_harness::card::CardWorkspace;
 use traderharness_replay::bundle::{self, Bundle, BundleError, Draft, DraftAgent};
 use traderharness_replay::cassette::Scheme;
 use traderharness_replay::reference::ForeignBundle;
-use traderharness_replay::{Cassette, RecordingError, Replay};
+use traderharness_replay::{Cassette, RecordingError, Replay, read_up_to};
 
 /// Most files of one run that are taken from a folder of it.
 const MOST_FILES: usize = 5_000;
@@ -50,11 +50,9 @@ pub(crate) fn bundle(options: &BundleOptions) -> Outcome {
 /// A fault of a bundle with its class: what was changed is a finding, what never was a bundle is bad input.
 pub(crate) fn fault(error: BundleError, path: &Path) -> Fault {
     let class = match &error {
-        BundleError::Io { .. } | BundleError::Recording(RecordingError::Io { .. }) => Class::Environment,
-        BundleError::Size { .. }
-        | BundleError::Digest { .. }
-        | BundleError::Disagrees { .. }
-        | BundleError::Recording(RecordingError::Changed { .. }) => Class::Finding,
+        BundleError::Io { .. } => Class::Environment,
+        BundleError::Recording(error) => class(error, Class::Input),
+        BundleError::Size { .. } | BundleError::Digest { .. } | BundleError::Disagrees { .. } => Class::Finding,
         _ => Class::Input,
     };
     let hint = match &error {
@@ -81,12 +79,31 @@ pub(crate) const fn advice(error: &RecordingError) -> Option<&'static str> {
         RecordingError::Io { .. }
         | RecordingError::Empty { .. }
         | RecordingError::Newer { .. }
+        | RecordingError::TooLarge { .. }
         | RecordingError::PartialExists { .. } => None,
         RecordingError::Broken { .. } | RecordingError::Changed { .. } => {
             Some("take the file as the run wrote it, from a copy or a bundle, or record the run again")
         }
         RecordingError::Diverged { .. } => Some("put back what the run was made with, or record it again"),
     }
+}
+
+/// Class of a recording that cannot be used: what was changed is a finding, what this program does not read is bad input. A command to which
+/// a recording that nobody can read is a finding too says so with `damaged`.
+pub(crate) const fn class(error: &RecordingError, damaged: Class) -> Class {
+    match error {
+        RecordingError::Io { .. } => Class::Environment,
+        RecordingError::Newer { .. } | RecordingError::TooLarge { .. } | RecordingError::PartialExists { .. } => Class::Input,
+        RecordingError::Changed { .. } | RecordingError::Diverged { .. } => Class::Finding,
+        RecordingError::Broken { .. } | RecordingError::Empty { .. } => damaged,
+    }
+}
+
+/// A recording that cannot be used, with its class and what to do about it.
+pub(crate) fn recording(error: RecordingError, damaged: Class) -> Fault {
+    let (class, hint) = (class(&error, damaged), advice(&error));
+    let fault = Fault::new(class, error);
+    if let Some(hint) = hint { fault.hint(hint) } else { fault }
 }
 
 /// What a bundle holds, in lines.
@@ -149,12 +166,13 @@ fn look(path: &Path) -> Result<(String, Value), Fault> {
         return Err(fault);
     }
     let file = if path.is_dir() { RunFolder::of(path).cassette() } else { path.to_path_buf() };
-    let cassette = read(&file)?;
+    let named = |e| of_file(e, &file);
+    let cassette = Cassette::load(&file).map_err(named)?;
     if cassette.scheme() == Scheme::Reference {
         let foreign = Foreign::cassette(&cassette);
         return Ok((foreign.text(), foreign.machine()));
     }
-    cassette.verify().map_err(|e| recording(e, &file))?;
+    cassette.verify().map_err(named)?;
     let meta = cassette.meta().cloned().unwrap_or_default();
     let mut scopes: BTreeMap<&str, usize> = BTreeMap::new();
     for call in cassette.calls() {
@@ -169,19 +187,9 @@ fn look(path: &Path) -> Result<(String, Value), Fault> {
     Ok((text, value))
 }
 
-fn read(file: &Path) -> Result<Cassette, Fault> {
-    Cassette::load(file).map_err(|e| recording(e, file))
-}
-
-fn recording(error: RecordingError, file: &Path) -> Fault {
-    let class = match &error {
-        RecordingError::Io { .. } => Class::Environment,
-        RecordingError::Changed { .. } => Class::Finding,
-        _ => Class::Input,
-    };
-    let hint = advice(&error);
-    let fault = Fault::new(class, error).context(format!("cassette `{}`", file.display()));
-    if let Some(hint) = hint { fault.hint(hint) } else { fault }
+/// A cassette file that cannot be used.
+fn of_file(error: RecordingError, file: &Path) -> Fault {
+    recording(error, Class::Input).context(format!("cassette `{}`", file.display()))
 }
 
 /// A run that is to be bundled.
@@ -317,7 +325,8 @@ fn add(draft: &mut Draft, run: &Run, private: bool, out: &Path) -> Result<Manife
     let folder = &run.folder;
     let named = |fault: Fault| fault.context(format!("the run in `{}`", folder.path.display()));
     own(&folder.cassette())?;
-    let cassette = bundle::sealed(&folder.cassette()).map_err(|e| recording(e, &folder.cassette()))?;
+    let cassette = Cassette::load(folder.cassette()).map_err(|e| of_file(e, &folder.cassette()))?;
+    cassette.verify().map_err(|e| of_file(e, &folder.cassette()))?;
     let manifest = manifest(&Replay::new(cassette.clone())).map_err(named)?;
     // As it was recorded: the manifest of a bundle says what the recording says.
     let recorded = cassette.meta().and_then(|meta| meta.extra.get("manifest")).and_then(|manifest| manifest.get("card"));
@@ -371,11 +380,8 @@ fn no_plain_file(path: &Path) -> Fault {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Fault> {
-    let fault = |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be read", path.display()));
-    if std::fs::metadata(path).map_err(fault)?.len() > bundle::FILE_BYTES {
-        return Err(Fault::text(Class::Input, format!("`{}` is larger than a bundle holds", path.display())));
-    }
-    std::fs::read(path).map_err(fault)
+    read_up_to(path, bundle::FILE_BYTES)
+        .map_err(|e| recording(e, Class::Input).context(format!("`{}` cannot be put into a bundle", path.display())))
 }
 
 /// The plain files of a folder of a run, by their path in it. A link is refused: what it leads to is not the run's.

@@ -55,16 +55,17 @@ impl Fault {
         self.error.chain().find_map(|cause| cause.downcast_ref())
     }
 
+    /// The failure and its causes.
+    fn parts(&self) -> Vec<String> {
+        let mut parts: Vec<String> = self.error.chain().map(ToString::to_string).collect();
+        // Transparent errors repeat their source's text.
+        parts.dedup();
+        parts
+    }
+
     /// The failure in one sentence, with its causes.
     pub(crate) fn sentence(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        for cause in self.error.chain().map(ToString::to_string) {
-            // Transparent errors repeat their source's text.
-            if parts.last() != Some(&cause) {
-                parts.push(cause);
-            }
-        }
-        parts.join(": ")
+        self.parts().join(": ")
     }
 
     /// A text as a person reads it: a file that was changed may hold a value of any length, and the reader's error repeats it.
@@ -78,23 +79,15 @@ impl Fault {
     /// Prints to stderr and gives the exit code; one JSON object for a machine.
     #[expect(clippy::print_stderr, reason = "the one place where the command talks about failures")]
     pub(crate) fn report(&self, json: bool) -> ExitCode {
-        let mut causes = Vec::new();
-        let mut last = self.error.to_string();
-        for cause in self.error.chain().skip(1) {
-            let cause = cause.to_string();
-            // Transparent errors repeat their source's text.
-            if cause != last {
-                causes.push(Self::readable(&cause));
-            }
-            last = cause;
-        }
+        let mut parts = self.parts().into_iter().map(|part| Self::readable(&part));
+        let error = parts.next().unwrap_or_default();
+        let causes: Vec<String> = parts.collect();
         let code = self.class as u8;
         if json {
-            let error = Self::readable(&self.error.to_string());
             eprintln!("{}", serde_json::json!({ "error": error, "causes": causes, "hints": self.hints, "exit_code": code }));
             return ExitCode::from(code);
         }
-        let mut text = format!("error: {}", Self::readable(&self.error.to_string()));
+        let mut text = format!("error: {error}");
         for cause in &causes {
             let _ = write!(text, "\n  caused by: {cause}");
         }

@@ -9,10 +9,10 @@ use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use traderharness_replay::RecordingError;
 use traderharness_replay::bundle::Bundle;
 use traderharness_replay::migrate::{self, MigrateError, Migration};
 use traderharness_replay::reference::ForeignBundle;
+use traderharness_replay::{RecordingError, read_up_to};
 
 /// Longest recording that is rewritten; it is held in memory several times.
 const LONGEST: u64 = 1 << 30;
@@ -65,26 +65,18 @@ fn folder(old: &Path) -> Result<Migration, Fault> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
-    let fault = |e: std::io::Error| {
-        Fault::new(Class::Environment, e)
-            .context(format!("recording `{}` cannot be read", path.display()))
-            .hint("pass a cassette file, or a bundle folder of the Python implementation")
-    };
-    let meta = std::fs::metadata(path).map_err(fault)?;
-    if !meta.is_file() {
-        return Err(Fault::text(Class::Environment, format!("`{}` is not a regular file", path.display())));
-    }
-    if meta.len() > LONGEST {
-        return Err(Fault::text(Class::Input, format!("`{}` is longer than {} MiB", path.display(), LONGEST >> 20)));
-    }
-    std::fs::read(path).map_err(fault)
+    read_up_to(path, LONGEST).map_err(|e| {
+        let missing = matches!(e, RecordingError::Io { .. });
+        let fault = bundle::recording(e, Class::Input).context(format!("recording `{}` cannot be read", path.display()));
+        if missing { fault.hint("pass a cassette file, or a bundle folder of the Python implementation") } else { fault }
+    })
 }
 
 fn fault(error: MigrateError, path: &Path) -> Fault {
     let class = match &error {
-        MigrateError::Recording(RecordingError::Io { .. }) => Class::Environment,
-        MigrateError::Recording(RecordingError::Changed { .. }) | MigrateError::Differs { .. } => Class::Finding,
-        _ => Class::Input,
+        MigrateError::Recording(error) => bundle::class(error, Class::Input),
+        MigrateError::Differs { .. } => Class::Finding,
+        MigrateError::Lossy { .. } => Class::Input,
     };
     Fault::new(class, error).context(format!("recording `{}`; nothing was written", path.display()))
 }

@@ -2,6 +2,7 @@
 //! figure that follows from them are computed anew, and the cassette must be whole. It opens no dataset and reads nothing private, so it can tell only what the run told.
 
 use crate::args::ReportOptions;
+use crate::bundle::recording;
 use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::figures;
 use crate::manifest::Manifest;
@@ -17,7 +18,7 @@ use traderharness_harness::run::CallCounts;
 use traderharness_market::{Cash, Code, Day, DecisionPoint, FeeSchedule, Fees, Minute, Price, Shares, Side};
 use traderharness_replay::cassette::Scheme;
 use traderharness_replay::trajectory::{self, Entry, RunStart};
-use traderharness_replay::{Cassette, Fingerprint, Record};
+use traderharness_replay::{Cassette, Fingerprint, Record, RecordingError};
 use traderharness_tools_exec::order::RuleSet;
 use traderharness_tools_exec::{Fill, Origin};
 
@@ -103,27 +104,28 @@ enum Tape {
 }
 
 impl Tape {
-    fn of(folder: &RunFolder, status: &str) -> Self {
+    /// What it is, and the cassette itself where it can be read.
+    fn of(folder: &RunFolder, status: &str) -> (Self, Option<Cassette>) {
         let path = folder.cassette();
         if !path.exists() {
-            return if status == "completed" {
+            let tape = if status == "completed" {
                 Self::Lost(format!("`{}` is not there, and the run came to its end", path.display()))
             } else {
                 Self::Unfinished
             };
+            return (tape, None);
         }
-        let read = Cassette::load(&path).and_then(|cassette| {
-            let whole = cassette.scheme() == Scheme::Whole;
-            if whole {
-                cassette.verify()?;
-            }
-            Ok((whole, cassette.calls().len()))
-        });
-        match read {
-            Ok((true, calls)) => Self::Whole(calls),
-            Ok((false, calls)) => Self::Unsealed(calls),
-            Err(e) => Self::Lost(Fault::new(Class::Finding, e).sentence()),
-        }
+        let lost = |e: RecordingError| Self::Lost(Fault::new(Class::Finding, e).sentence());
+        let cassette = match Cassette::load(&path) {
+            Ok(cassette) => cassette,
+            Err(e) => return (lost(e), None),
+        };
+        let calls = cassette.calls().len();
+        let tape = match cassette.scheme() {
+            Scheme::Whole => cassette.verify().map_or_else(lost, |()| Self::Whole(calls)),
+            Scheme::Reference => Self::Unsealed(calls),
+        };
+        (tape, Some(cassette))
     }
 
     fn text(&self) -> String {
@@ -169,9 +171,9 @@ impl Report {
                     .hint("pass folders that `run --record` or `compare --record` wrote"));
             }
         };
-        let cassette = Tape::of(&folder, &result.status);
-        differences.extend(recording.as_ref().and_then(|recording| recording.other(&folder)));
-        Ok(Self { name, result, differences, recorded: recording.is_some(), cassette })
+        let (tape, cassette) = Tape::of(&folder, &result.status);
+        differences.extend(recording.as_ref().zip(cassette.as_ref()).and_then(|(recording, cassette)| recording.other(cassette)));
+        Ok(Self { name, result, differences, recorded: recording.is_some(), cassette: tape })
     }
 
     fn card(&self) -> &str {
@@ -240,7 +242,7 @@ struct Recording {
 
 impl Recording {
     fn read(folder: &RunFolder) -> Result<Self, Fault> {
-        let read = trajectory::read(folder.trajectory()).map_err(|e| Fault::new(Class::Finding, e))?;
+        let read = trajectory::read(folder.trajectory()).map_err(|e| recording(e, Class::Finding))?;
         let mut recording = Self {
             start: RunStart::default(),
             days: Vec::new(),
@@ -277,10 +279,9 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Where the trajectory is not of the cassette beside it. A damaged cassette is told apart.
-    fn other(&self, folder: &RunFolder) -> Option<String> {
-        let cassette = Cassette::load(folder.cassette()).ok()?;
-        trajectory::of_another(&self.asked, &cassette)
+    /// Where the trajectory is not of the cassette beside it.
+    fn other(&self, cassette: &Cassette) -> Option<String> {
+        trajectory::of_another(&self.asked, cassette)
             .map(|what| format!("trajectory: it is not of the cassette beside it: {what}"))
     }
 

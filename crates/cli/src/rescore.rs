@@ -113,7 +113,7 @@ fn score(run: String, tape: Tape, options: &RescoreOptions) -> Result<Score, Fau
     let manifest = manifest(&Replay::new(tape.cassette.clone())).map_err(named)?;
     let hides = (manifest.mask_dates, manifest.mask_entities);
     if options.trajectory {
-        tape.cassette.verify().map_err(|e| named(Fault::new(Class::Finding, e)))?;
+        tape.cassette.verify().map_err(|e| named(bundle::recording(e, Class::Finding)))?;
         let folder = RunFolder { path: tape.folder.path };
         let differences = recomputed(&folder).map_err(named)?.ok_or_else(|| {
             named(Fault::text(Class::Input, "it has no trajectory or no result").hint("without --trajectory it is played again"))

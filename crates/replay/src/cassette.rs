@@ -176,7 +176,7 @@ impl Cassette {
     /// As [`Cassette::load`].
     pub fn from_bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Self, RecordingError> {
         let path = name.as_ref();
-        let (cassette, cut) = Self::parse(path, bytes)?;
+        let (cassette, cut) = Self::partial_from_bytes(path, bytes)?;
         match cut {
             None => Ok(cassette),
             Some(cut) => {
@@ -193,11 +193,15 @@ impl Cassette {
     /// As [`Cassette::load`], but a last line that was cut is reported instead.
     pub fn read_partial(path: impl AsRef<Path>) -> Result<(Self, Option<Cut>), RecordingError> {
         let path = path.as_ref();
-        let bytes = jsonl::read(path)?;
-        Self::parse(path, &bytes)
+        Self::partial_from_bytes(path, &jsonl::read(path)?)
     }
 
-    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<(Self, Option<Cut>), RecordingError> {
+    /// As [`Cassette::read_partial`], of a recording that is already in memory; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// As [`Cassette::read_partial`].
+    pub fn partial_from_bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<(Self, Option<Cut>), RecordingError> {
+        let path = name.as_ref();
         let mut reading = Reading::new(path);
         let mut cut = None;
         for line in jsonl::lines(bytes) {
@@ -345,8 +349,8 @@ impl Cassette {
         }
     }
 
-    /// Checks that the answer and the request of a call are what was recorded.
-    pub(crate) fn check(&self, call: &Call) -> Result<(), RecordingError> {
+    /// Checks that the answer and the request of a call, whose messages are known, are what was recorded.
+    pub(crate) fn check(&self, call: &Call, messages: &[Message]) -> Result<(), RecordingError> {
         let changed = |part: &str, expected: Fingerprint| RecordingError::Changed {
             path: self.path.clone(),
             place: call.place,
@@ -358,7 +362,7 @@ impl Cassette {
         {
             return Err(changed("the output", expected));
         }
-        match self.request(call.step)? {
+        match self.assemble(call, messages)? {
             Some(request) if self.scheme().fingerprint(&request) != call.request_sha256 => {
                 Err(changed("the request", call.request_sha256))
             }

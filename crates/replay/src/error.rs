@@ -18,6 +18,16 @@ pub enum RecordingError {
         /// Its reason.
         source: std::io::Error,
     },
+    /// The file is longer than any that is read.
+    #[error("{} has {bytes} bytes; at most {limit} are read", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size; of a file that grows, what was read of it.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The file holds no line at all.
     #[error("{} is empty; record it again", path.display())]
     Empty {

@@ -5,8 +5,12 @@ use crate::error::RecordingError;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
+
+/// Longest recording that is read, in bytes: what runs of years come to, and far from what would take all memory without a word. One that a
+/// bundle holds is shorter by scope.
+pub const RECORDING_BYTES: u64 = 4 << 30;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -201,14 +205,33 @@ pub(crate) fn sync_folder(path: &Path) {
     }
 }
 
-/// Reads a whole recording. Only regular files: a device or a pipe may have no end.
+/// Reads a whole recording, of [`RECORDING_BYTES`] at most.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
+    read_up_to(path, RECORDING_BYTES)
+}
+
+/// Reads a whole file of at most `limit` bytes. Only regular files: a device or a pipe may have no end.
+///
+/// # Errors
+/// [`RecordingError::Io`], [`RecordingError::TooLarge`].
+pub fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let meta = std::fs::metadata(path).map_err(RecordingError::io("read", path))?;
     if !meta.is_file() {
         let what = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         return Err(RecordingError::Io { action: "read", path: path.to_owned(), source: what });
     }
-    std::fs::read(path).map_err(RecordingError::io("read", path))
+    let too_large = |bytes| RecordingError::TooLarge { path: path.to_owned(), bytes, limit };
+    if meta.len() > limit {
+        return Err(too_large(meta.len()));
+    }
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(usize::try_from(meta.len()).unwrap_or(usize::MAX));
+    room.map_err(|full| RecordingError::io("read", path)(full.into()))?;
+    let file = File::open(path).map_err(RecordingError::io("read", path))?;
+    // It may grow while it is read.
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(RecordingError::io("read", path))?;
+    let read = bytes.len() as u64;
+    if read > limit { Err(too_large(read)) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -223,6 +246,20 @@ mod tests {
         assert_eq!(full.kind(), io::ErrorKind::StorageFull);
         // A device cannot be cut back, so the writer has to refuse from now on.
         assert_eq!(appender.append(&2).unwrap_err().to_string(), "an earlier line could not be written whole");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_a_size_on_paper_alone_costs_no_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.jsonl");
+        File::create(&path).unwrap().set_len(RECORDING_BYTES + 1).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(matches!(error, RecordingError::TooLarge { bytes, limit: RECORDING_BYTES, .. } if bytes == RECORDING_BYTES + 1));
+        File::create(&path).unwrap().write_all(b"{}\n").unwrap();
+        assert_eq!(read_up_to(&path, 3).unwrap(), b"{}\n");
+        assert!(matches!(read_up_to(&path, 2), Err(RecordingError::TooLarge { bytes: 3, limit: 2, .. })));
+        assert!(matches!(read(folder.path()), Err(RecordingError::Io { .. })));
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub mod trajectory;
 pub use cassette::{Cassette, Meta};
 pub use error::{RecordingError, ReplayError};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
-pub use jsonl::Place;
+pub use jsonl::{Place, RECORDING_BYTES, read_up_to};
 pub use player::{Player, Replay};
 pub use recorder::{Recorder, partial_path};
 pub use request::{Message, Request, Response, TokenRecord, ToolCall, Usage};

@@ -86,13 +86,7 @@ pub fn foreign(bundle: &ForeignBundle) -> Result<Migration, MigrateError> {
     for scope in bundle.scopes() {
         calls.extend(scope.cassette.calls().iter().map(|call| (&scope.cassette, call, scope.name.as_str())));
     }
-    let meta = Meta {
-        contract_version: bundle.contract_version().to_owned(),
-        fingerprints: Scheme::Reference,
-        extra: bundle.manifest().clone(),
-        ..Meta::default()
-    };
-    rewrite(bundle.path(), meta, json!({ "bundle": true }), &calls)
+    rewrite(bundle.path(), bundle.meta(), json!({ "bundle": true }), &calls)
 }
 
 fn rewrite(name: &Path, mut meta: Meta, note: Value, calls: &[(&Cassette, &Call, &str)]) -> Result<Migration, MigrateError> {

@@ -68,7 +68,7 @@ impl Recorder {
         let path = path.as_ref().to_owned();
         let partial = partial_path(&path);
         let bytes = jsonl::read(&partial)?;
-        let (mut cassette, _) = Cassette::parse(&partial, &bytes)?;
+        let (mut cassette, _) = Cassette::partial_from_bytes(&partial, &bytes)?;
         let mut whole = jsonl::whole(&bytes);
         // Killed between the end line and the renaming: the end line is taken off and written again.
         if let Some(end) = cassette.reopen() {
@@ -82,8 +82,9 @@ impl Recorder {
         }
         let mut previous = BTreeMap::new();
         for call in cassette.calls() {
-            cassette.check(call)?;
-            cassette.follow(call, previous.entry(call.scope.clone()).or_default())?;
+            let messages: &mut Vec<Message> = previous.entry(call.scope.clone()).or_default();
+            cassette.follow(call, messages)?;
+            cassette.check(call, messages)?;
         }
         let recorder = Self {
             path,

@@ -31,7 +31,7 @@ pub(super) struct Seen {
 
 /// The walk through one artifact.
 pub(super) struct Walk<'a> {
-    pub(super) rules: &'a Rules,
+    rules: &'a Rules,
     auditor: OnceCell<Auditor>,
     /// For files whose codes mask each other.
     permuted: OnceCell<Auditor>,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
     /// A file that is text, if it is.
     fn text(&mut self, path: &Path, ending: &str, mut file: impl Read) {
         if let Some(kind) = Kind::of(ending) {
-            return self.scan(path, file, kind);
+            return self.scan(path, file, kind, self.is_permuted(path));
         }
         let mut start = Vec::new();
         if let Err(e) = file.by_ref().take(4096).read_to_end(&mut start) {
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
             let what = if ending.is_empty() { "binary" } else { ending };
             return self.missed(path, what, "not text; nothing here reads it");
         }
-        self.scan(path, start.as_slice().chain(file), Kind::Text);
+        self.scan(path, start.as_slice().chain(file), Kind::Text, self.is_permuted(path));
     }
 
     /// A Parquet file: what stands beside its rows, and its rows.
@@ -129,28 +129,32 @@ impl<'a> Walk<'a> {
             Ok(rows) => rows,
             Err(e) => return self.missed(path, "parquet", &e.to_string()),
         };
-        let described = rows.described();
-        let beside = self.search(path, described.to_string().as_bytes(), Kind::Json);
+        let (described, permuted) = (rows.described(), self.is_permuted(path));
+        let beside = self.search(path, described.to_string().as_bytes(), Kind::Json, permuted);
         self.seen.found.append(Findings { bytes: 0, ..beside });
         // Names and notes of columns stand there once more, where nobody sees them.
         for pair in described.get("metadata").and_then(Value::as_array).into_iter().flatten() {
             if pair.get("key").and_then(Value::as_str) == Some(ARROW) {
                 let texts = texts_in_base64(pair.get("value").and_then(Value::as_str).unwrap_or_default());
-                let beside = self.search(path, texts.as_bytes(), Kind::Text);
+                let beside = self.search(path, texts.as_bytes(), Kind::Text, permuted);
                 self.seen.found.append(Findings { bytes: 0, ..beside });
             }
         }
-        self.scan(path, rows.into_read(), Kind::Rows);
+        self.scan(path, rows.into_read(), Kind::Rows, permuted);
     }
 
-    fn scan(&mut self, path: &Path, reader: impl Read, kind: Kind) {
+    /// Whether the codes of a file mask each other: as it says, else as the files around it. Rows of an export are all read for it.
+    fn is_permuted(&self, path: &Path) -> bool {
+        style_of(path).map_or(self.usual, |style| style == "permutation")
+    }
+
+    fn scan(&mut self, path: &Path, reader: impl Read, kind: Kind, permuted: bool) {
         self.seen.files += 1;
-        let found = self.search(path, reader, kind);
+        let found = self.search(path, reader, kind, permuted);
         self.seen.found.append(found);
     }
 
-    fn search(&mut self, path: &Path, reader: impl Read, kind: Kind) -> Findings {
-        let permuted = style_of(path).map_or(self.usual, |style| style == "permutation");
+    fn search(&mut self, path: &Path, reader: impl Read, kind: Kind, permuted: bool) -> Findings {
         self.seen.permuted |= permuted;
         let cell = if permuted { &self.permuted } else { &self.auditor };
         cell.get_or_init(|| Auditor::new(&Rules { permuted, ..self.rules.clone() })).scan(&shown(path), reader, kind)

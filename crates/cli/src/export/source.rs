@@ -5,7 +5,7 @@ use crate::run::RunFolder;
 use std::path::{Path, PathBuf};
 use traderharness_replay::bundle::{Bundle, file_digest};
 use traderharness_replay::trajectory::{self, Entry};
-use traderharness_replay::{Cassette, RecordingError};
+use traderharness_replay::{Cassette, RECORDING_BYTES, RecordingError, read_up_to};
 
 /// Digits of a digest that name a run.
 const ID_DIGITS: usize = 16;
@@ -99,18 +99,11 @@ impl Tape {
     }
 
     fn recording(&self, path: &Path, trajectory: &Path) -> Result<Loaded, Fault> {
-        let fault = |e: RecordingError| self.fault(e);
-        let unread = |e: std::io::Error| {
-            Fault::new(Class::Environment, e).context(format!("the recording of `{}` cannot be read", self.name))
-        };
-        // A pipe or a device may have no end.
-        if !std::fs::metadata(path).map_err(unread)?.is_file() {
-            return Err(unread(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file")));
-        }
-        let bytes = std::fs::read(path).map_err(unread)?;
+        let fault = |e| self.fault(e);
+        let bytes = read_up_to(path, RECORDING_BYTES).map_err(fault)?;
         let partial = path.extension().is_some_and(|ending| ending == "partial");
         let cassette = if partial {
-            Cassette::read_partial(path).map_err(fault)?.0
+            Cassette::partial_from_bytes(path, &bytes).map_err(fault)?.0
         } else {
             let cassette = Cassette::from_bytes(path, &bytes).map_err(fault)?;
             cassette.verify().map_err(fault)?;
@@ -136,10 +129,7 @@ impl Tape {
     }
 
     fn fault(&self, error: RecordingError) -> Fault {
-        let class = if matches!(error, RecordingError::Io { .. }) { Class::Environment } else { Class::Finding };
-        let hint = crate::bundle::advice(&error);
-        let fault = Fault::new(class, error).context(format!("`{}` cannot be exported", self.name));
-        if let Some(hint) = hint { fault.hint(hint) } else { fault }
+        crate::bundle::recording(error, Class::Finding).context(format!("`{}` cannot be exported", self.name))
     }
 }
 

@@ -223,11 +223,7 @@ fn play_noting(
     let player = client.into_player();
     if player.cassette().scheme() == Scheme::Whole {
         // Every request matched its fingerprint; the file itself may still have been edited where no fingerprint looks.
-        player.cassette().verify().map_err(|e| {
-            let hint = crate::bundle::advice(&e);
-            let fault = Fault::new(Class::Finding, e);
-            if let Some(hint) = hint { fault.hint(hint) } else { fault }
-        })?;
+        player.cassette().verify().map_err(|e| crate::bundle::recording(e, Class::Finding))?;
     }
     player.finish().map_err(|e| {
         let unused = matches!(e, ReplayError::Unused { .. });

@@ -4,6 +4,7 @@
 use super::options::SetUpOptions;
 use super::watch::{Noting, Watch, Wrong};
 use super::{Replayed, Setup, identical, manifest_under, play_watched};
+use crate::bundle::recording;
 use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, read_text};
 use crate::manifest::{Manifest, Private, Window, parse_key, read_key, read_key_file};
@@ -58,12 +59,9 @@ impl Tape {
             .hint("the command of the run with --resume goes on with it; `traderharness report` shows what was done"));
         }
         let cassette = Cassette::load(&file).map_err(|e| {
-            let class = if matches!(e, RecordingError::Io { .. }) { Class::Environment } else { Class::Input };
-            let missing = class == Class::Environment;
-            let hint = crate::bundle::advice(&e);
-            let fault = Fault::new(class, e).context(format!("cassette `{}`", file.display()));
-            let hint = if missing { Some("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { hint };
-            if let Some(hint) = hint { fault.hint(hint) } else { fault }
+            let missing = matches!(e, RecordingError::Io { .. });
+            let fault = recording(e, Class::Input).context(format!("cassette `{}`", file.display()));
+            if missing { fault.hint("pass the folder that `run --record` wrote, or its cassette.jsonl") } else { fault }
         })?;
         Ok(Self { cassette, folder, whole: path.is_dir() })
     }

@@ -37,7 +37,7 @@ impl RunFolder {
     /// The folder of a run that was killed.
     pub(crate) fn interrupted(path: &Path) -> Result<Self, Fault> {
         let folder = Self { path: path.to_path_buf() };
-        Self::not_finished(path, &folder.cassette())?;
+        folder.not_finished()?;
         if !path.is_dir() {
             return Err(Fault::text(Class::Input, format!("there is no run in `{}`", path.display()))
                 .hint("leave --resume out to start one"));
@@ -45,12 +45,13 @@ impl RunFolder {
         Ok(folder)
     }
 
-    fn not_finished(path: &Path, cassette: &Path) -> Result<(), Fault> {
-        if !cassette.exists() {
+    fn not_finished(&self) -> Result<(), Fault> {
+        if !self.cassette().exists() {
             return Ok(());
         }
-        Err(Fault::text(Class::Input, format!("the run in `{}` is finished", path.display()))
-            .hint(format!("look at it with: traderharness replay {} --show", path.display())))
+        let path = self.path.display();
+        Err(Fault::text(Class::Input, format!("the run in `{path}` is finished"))
+            .hint(format!("look at it with: traderharness replay {path} --show")))
     }
 
     /// Opens trajectory and cassette, new or where they were cut. The replay answers what was already asked.
@@ -70,7 +71,7 @@ impl RunFolder {
             Err(RecordingError::Empty { .. }) => None,
             Err(RecordingError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 // Another process may have finished it since the folder was looked at; what it wrote is not a leftover.
-                Self::not_finished(&self.path, &self.cassette())?;
+                self.not_finished()?;
                 None
             }
             Err(e) => return Err(fault(e)),
@@ -87,12 +88,13 @@ impl RunFolder {
             let journal = Trajectory::create(self.trajectory(), start).map_err(fault)?;
             return Ok((Box::new(journal), None, recorder));
         };
-        let recorded = cassette.meta().map(|m| &m.extra);
-        let contract = |m: &Meta| (m.contract_version.clone(), m.behaviour_flags.clone());
-        if recorded != Some(&meta.extra)
-            || cassette.meta().map(|m| &m.dataset) != Some(&meta.dataset)
-            || cassette.meta().map(contract) != Some(contract(meta))
-        {
+        let same = |m: &Meta| {
+            m.extra == meta.extra
+                && m.dataset == meta.dataset
+                && m.contract_version == meta.contract_version
+                && m.behaviour_flags == meta.behaviour_flags
+        };
+        if !cassette.meta().is_some_and(same) {
             return Err(Fault::text(
                 Class::Input,
                 "the options are not those of the interrupted run (card, window, masks, contract, dataset)",

@@ -66,8 +66,8 @@ impl Market {
     pub(crate) fn unreached(&self, (start, end): (Day, Day)) -> Option<String> {
         let all = self.store.calendar().days();
         let (first, last) = all.first().copied().zip(all.last().copied())?;
-        // Weekends around the data are no loss; day 0 was a Thursday.
-        let trades = |mut days: std::ops::Range<i32>| days.any(|day| !matches!(day.rem_euclid(7), 2 | 3));
+        // Weekends around the data are no loss.
+        let trades = |mut days: std::ops::Range<i32>| days.any(|day| !Day(day).is_weekend());
         let mut parts = Vec::new();
         if start < first && trades(start.0..first.0) {
             parts.push(format!("the data begins {first}"));

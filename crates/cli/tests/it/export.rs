@@ -229,7 +229,14 @@ fn what_cannot_be_exported_leaves_no_file() {
     std::fs::write(record.join("cassette.jsonl"), cassette.replacen("\"quantity\\\":", "\"quantitx\\\":", 1)).unwrap();
     check(&record, "rows.jsonl", 1, "cannot be exported");
     std::fs::write(record.join("cassette.jsonl"), cassette.replacen("\"schema_version\":2", "\"schema_version\":99", 1)).unwrap();
-    check(&record, "rows.parquet", 1, "99");
+    check(&record, "rows.parquet", 2, "99");
+    #[cfg(unix)]
+    {
+        // A size on paper alone costs no disk here.
+        let longest = traderharness_replay::RECORDING_BYTES + 1;
+        std::fs::File::create(record.join("cassette.jsonl")).unwrap().set_len(longest).unwrap();
+        check(&record, "rows.jsonl", 2, "at most 4294967296 are read");
+    }
     assert_eq!(files(folder.path()), ["run", "there.jsonl"]);
 }
 

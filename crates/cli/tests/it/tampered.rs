@@ -68,6 +68,7 @@ fn changed(whole: &str, seed: u64) -> Vec<u8> {
 fn no_change_of_a_line_passes_a_replay() {
     let folder = tempfile::tempdir().unwrap();
     let record = day(folder.path(), "day");
+    let mut tried = 0;
     for file in ["cassette.jsonl", "trajectory.jsonl", "result.json", "summary.json"] {
         let path = record.join(file);
         let whole = read(&path);
@@ -78,6 +79,7 @@ fn no_change_of_a_line_passes_a_replay() {
             if bytes == whole.as_bytes() || file.ends_with(".json") && same(&bytes) {
                 continue;
             }
+            tried += 1;
             std::fs::write(&path, bytes).unwrap();
             let replayed = run(&["replay", text(&record)]);
             assert!([1, 2].contains(&replayed.code), "{file}, seed {seed}: {} {}", replayed.code, replayed.err);
@@ -90,6 +92,7 @@ fn no_change_of_a_line_passes_a_replay() {
         }
         std::fs::write(&path, whole).unwrap();
     }
+    assert!(tried >= 18, "only {tried} changes were tried");
     assert_eq!(run(&["replay", text(&record)]).code, 0);
 }
 

@@ -81,6 +81,16 @@ fn every_bundled_recording_replays_for_another_user() {
     }
 }
 
+/// Writes the calls of a recording under another first line.
+fn under_another_head(kept: &Cassette, meta: Meta, file: &Path) {
+    let mut recorder = Recorder::create(file, meta).unwrap();
+    for call in kept.calls() {
+        let response: Response = serde_json::from_value(call.output.clone().unwrap()).unwrap();
+        recorder.record(&call.scope, &kept.request(call.step).unwrap().unwrap(), &response).unwrap();
+    }
+    recorder.finish().unwrap();
+}
+
 /// Records the script of a version as its recording was made.
 fn record(version: &str, into: &Path, more: &[&str]) -> Ran {
     let own = |name: &str| repo(&format!("crates/cli/recordings/{name}"));
@@ -178,12 +188,7 @@ fn a_recording_that_is_newer_is_refused_before_its_first_request() {
         let mut meta = kept.meta().unwrap().clone();
         change(&mut meta);
         let file = folder.path().join(name);
-        let mut recorder = Recorder::create(&file, meta).unwrap();
-        for call in kept.calls() {
-            let response: Response = serde_json::from_value(call.output.clone().unwrap()).unwrap();
-            recorder.record(&call.scope, &kept.request(call.step).unwrap().unwrap(), &response).unwrap();
-        }
-        recorder.finish().unwrap();
+        under_another_head(&kept, meta, &file);
         let ran = run(&["replay", text(&file), "--mask-key", text(&key), "--start", DAY, "--end", DAY]);
         assert_eq!(ran.code, if says.is_empty() { 0 } else { 2 }, "{}", ran.err);
         for word in says {

@@ -23,9 +23,8 @@ pub use tree::{FILE_BYTES, file_digest};
 pub(crate) use tree::{MANIFEST_BYTES, check_name, check_once, check_path, files_in, read};
 pub use write::{Draft, DraftAgent};
 
+use crate::Fingerprint;
 use crate::cassette::{Cassette, Dataset, Mask, Meta};
-use crate::error::RecordingError;
-use crate::{Fingerprint, jsonl};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,8 +253,7 @@ fn check_names(manifest: &Manifest) -> Result<(), BundleError> {
         check_name("an agent", &agent.name)?;
         for scope in &agent.scopes {
             check_name("a scope", &scope.scope)?;
-            let own = scope.scope.strip_prefix(&agent.name);
-            if !own.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_")) {
+            if !is_scope_of(&scope.scope, &agent.name) {
                 let (name, why) = (scope.scope.clone(), "it is not that of its agent, the executor or an advisor of it");
                 return Err(BundleError::Name { name, what: "a scope", why });
             }
@@ -280,6 +278,12 @@ fn check_names(manifest: &Manifest) -> Result<(), BundleError> {
     check_once(manifest.agents.iter().map(|agent| agent.name.as_str()))?;
     check_once(scopes().map(|scope| scope.scope.as_str()))?;
     check_once(manifest.files.iter().map(|file| file.file.as_str()))
+}
+
+/// Whether a scope is that of an agent, of its executor or of an advisor of it.
+pub(crate) fn is_scope_of(scope: &str, agent: &str) -> bool {
+    let rest = scope.strip_prefix(agent);
+    rest.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_"))
 }
 
 /// Where the recording of a scope lies.
@@ -369,14 +373,4 @@ fn told(agent: &Agent, meta: &Meta) -> Result<(), BundleError> {
             recorded: shown(&recorded),
         }),
     }
-}
-
-/// Reads a cassette that is going to be bundled: whole, sealed and unchanged.
-///
-/// # Errors
-/// As [`Cassette::load`] and [`Cassette::verify`].
-pub fn sealed(path: &Path) -> Result<Cassette, RecordingError> {
-    let cassette = Cassette::from_bytes(path, &jsonl::read(path)?)?;
-    cassette.verify()?;
-    Ok(cassette)
 }

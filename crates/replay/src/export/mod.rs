@@ -61,11 +61,6 @@ impl<'a> Recorded<'a> {
         &self.facts
     }
 
-    /// Whether days and decision points are known.
-    pub const fn has_timeline(&self) -> bool {
-        self.timeline.known
-    }
-
     /// Whether the run came to its end.
     pub fn is_complete(&self) -> bool {
         if self.timeline.known { self.timeline.completed } else { self.cassette.is_sealed() }

@@ -108,7 +108,7 @@ pub fn sft<E: From<ExportError>>(
     per: Per,
     mut emit: impl FnMut(SftRow) -> Result<(), E>,
 ) -> Result<(), E> {
-    if per == Per::Day && !recorded.has_timeline() {
+    if per == Per::Day && !recorded.timeline.known {
         return Err(ExportError::NoTimeline.into());
     }
     let mut open: BTreeMap<String, Waiting> = BTreeMap::new();

@@ -1,7 +1,9 @@
 //! Bundles of the Python implementation: `manifest.json` and `agents/SCOPE.jsonl` without meta lines. Its manifest states no digests, so
 //! only names, shapes and numbers can be checked; whether a request is the recorded one shows when it is made.
 
-use crate::bundle::{BundleError, FILE_BYTES, MANIFEST, MANIFEST_BYTES, check_name, check_once, check_path, files_in, read};
+use crate::bundle::{
+    BundleError, FILE_BYTES, MANIFEST, MANIFEST_BYTES, check_name, check_once, check_path, files_in, is_scope_of, read,
+};
 use crate::cassette::{Cassette, Meta, Scheme};
 use crate::rewrite::Rewriter;
 use serde_json::{Map, Value};
@@ -91,11 +93,7 @@ impl ForeignBundle {
         let mut scopes = Vec::new();
         for file in recordings {
             let name = file.strip_prefix("agents/").and_then(|name| name.strip_suffix(".jsonl")).unwrap_or_default();
-            let of = |id: &str| {
-                let rest = name.strip_prefix(id);
-                rest.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_"))
-            };
-            if name.contains('/') || !agents.iter().any(|agent| of(&agent.id)) {
+            if name.contains('/') || !agents.iter().any(|agent| is_scope_of(name, &agent.id)) {
                 return Err(BundleError::Unnamed { path: path.to_owned(), file: file.clone() });
             }
             check_name("a scope", name)?;
@@ -134,23 +132,23 @@ impl ForeignBundle {
         &self.agents
     }
 
+    /// First line of a recording that is made of its scopes.
+    pub(crate) fn meta(&self) -> Meta {
+        Meta {
+            contract_version: self.contract_version().to_owned(),
+            fingerprints: Scheme::Reference,
+            extra: self.manifest.clone(),
+            ..Meta::default()
+        }
+    }
+
     /// The scopes of one agent as one recording, under their names.
     ///
     /// # Errors
     /// As [`crate::migrate::foreign`], which rewrites them.
     pub fn cassette(&self, agent: &str) -> Result<Cassette, BundleError> {
-        let of = |scope: &&ForeignScope| {
-            let rest = scope.name.strip_prefix(agent);
-            rest.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_"))
-        };
-        let meta = Meta {
-            contract_version: self.contract_version().to_owned(),
-            fingerprints: Scheme::Reference,
-            extra: self.manifest.clone(),
-            ..Meta::default()
-        };
-        let mut rewriter = Rewriter::new(&meta)?;
-        for scope in self.scopes.iter().filter(of) {
+        let mut rewriter = Rewriter::new(&self.meta())?;
+        for scope in self.scopes.iter().filter(|scope| is_scope_of(&scope.name, agent)) {
             for call in scope.cassette.calls() {
                 rewriter.call(&scope.cassette, call, &scope.name)?;
             }

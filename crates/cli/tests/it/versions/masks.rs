@@ -1,6 +1,7 @@
 //! The maps of the Python implementation through the command: the recorded ones come out, a run behind them replays, and a recording in
 //! that implementation's shape is held against a run that is set up with its seed.
 
+use super::under_another_head;
 use crate::command::{repo, run, shared, text};
 use crate::recordings::as_python;
 use serde_json::{Value, json};
@@ -137,12 +138,7 @@ fn a_recording_without_its_seed_is_refused() {
     let mut meta = kept.meta().unwrap().clone();
     meta.extra["manifest"].as_object_mut().unwrap().remove("mask_seed");
     let file = folder.path().join("c.jsonl");
-    let mut recorder = traderharness_replay::Recorder::create(&file, meta).unwrap();
-    for call in kept.calls() {
-        let response: traderharness_replay::Response = serde_json::from_value(call.output.clone().unwrap()).unwrap();
-        recorder.record(&call.scope, &kept.request(call.step).unwrap().unwrap(), &response).unwrap();
-    }
-    recorder.finish().unwrap();
+    under_another_head(&kept, meta, &file);
     let key = into.with_extension("key");
     let ran = run(&[&["replay", text(&file), "--mask-key", text(&key)][..], &DAY].concat());
     assert_eq!(ran.code, 2, "{}", ran.err);
