@@ -3,19 +3,17 @@
 //! reaches a byte of an old recording has to show here.
 
 use super::shape;
-use super::world::STORE;
+use super::world::{EARLY, STORE, mask_of};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
-use traderharness_contract::version::{Behaviour, PackTool, Version};
+use traderharness_contract::version::{PackTool, Version};
 use traderharness_harness::session::NoJournal;
 use traderharness_harness::{CallReport, Card, Contract, RawArguments, Session, SessionConfig, Toolbox};
-use traderharness_market::{Code, Day, Mask, MaskStyle, Store};
+use traderharness_market::{Code, Day, Mask, Store};
 use traderharness_tests::market;
-use traderharness_tests::session::{all_tools_card, mask_config};
-
-const EARLY: [Version; 4] = [Version::V1, Version::V2, Version::V3, Version::V4];
+use traderharness_tests::session::all_tools_card;
 
 static PACK: LazyLock<Arc<Store>> = LazyLock::new(|| Arc::new(traderharness_ingest::bundled().expect("bundled").store));
 
@@ -68,11 +66,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn new(version: Version, place: &'a Place) -> Self {
         let contract = Contract::of(version);
-        let mut config = mask_config(true);
-        if contract.has(Behaviour::PermutationByDefault) {
-            config.style = MaskStyle::Permutation;
-        }
-        let mask = Arc::new(Mask::new(place.store, config));
+        let mask = mask_of(place.store, &contract, true);
         let sec = place.store.find(Code::parse(place.code).expect("a code")).expect("in the universe");
         let code = mask.code(sec).to_owned();
         let card = all_tools_card();

@@ -2,6 +2,7 @@
 //! reasons are words of the handlers of today; a better wording there has to show here before it breaks a recording.
 
 use super::shape;
+use super::world::EARLY;
 use crate::corrections::cases::{Case, read_tools};
 use crate::corrections::cases_account::{code, conditions, orders, others, plans};
 use crate::corrections::world::{BSE, FULL, PLAIN, STAR, Step, TODAY, free_card, run, send_in_message, visible};
@@ -16,8 +17,6 @@ use traderharness_market::{Day, DecisionPoint};
 use traderharness_tests::sandbox::{self, Files};
 use traderharness_tools_exec::OrderGate;
 use traderharness_tools_exec::gate::{GateHost, Halt, Mandate, Reading, verify};
-
-const EARLY: [Version; 4] = [Version::V1, Version::V2, Version::V3, Version::V4];
 
 /// Codes that an agent meets in a day under the version, at least (each is in its snapshot with its words).
 const REACHED: usize = 25;

@@ -23,13 +23,21 @@ pub(super) fn days() -> [Day; 2] {
     [days[market::SESSIONS - 2], days[market::SESSIONS - 1]]
 }
 
+/// The versions that are frozen.
+pub(super) const EARLY: [Version; 4] = [Version::V1, Version::V2, Version::V3, Version::V4];
+
 /// The mask that a version hides with by itself.
 pub(super) fn mask(contract: &Contract, masked: bool) -> Arc<Mask> {
+    mask_of(&STORE, contract, masked)
+}
+
+/// The same over another market.
+pub(super) fn mask_of(store: &Store, contract: &Contract, masked: bool) -> Arc<Mask> {
     let mut config = mask_config(masked);
     if contract.has(Behaviour::PermutationByDefault) {
         config.style = MaskStyle::Permutation;
     }
-    Arc::new(Mask::new(&STORE, config))
+    Arc::new(Mask::new(store, config))
 }
 
 /// Keeps its records; copies share them.
