@@ -128,11 +128,13 @@ pub struct BriefText {
     pub text: String,
 }
 
-/// A tool that can be called now in a session.
+/// A tool of a session.
 #[derive(Debug, Clone)]
 pub struct OfferedTool<'h> {
     /// Its manifest.
     pub capability: &'h Capability,
+    /// Whether it can be called now.
+    pub on_offer: bool,
     /// Description under the session's card.
     pub description: String,
     /// Schema of its arguments under the session's card.

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use traderharness_contract::FailureClass;
+use traderharness_harness::phase::COMPLETION_TOOLS;
+use traderharness_harness::toolbox::BoundTool;
 use traderharness_harness::{Sandbox, SessionError};
 
 /// What keys of new sessions count for.
@@ -249,18 +251,33 @@ impl House {
     /// # Errors
     /// As [`House::session`].
     pub fn offered(&self, caller: &Caller, id: &str) -> Result<Vec<OfferedTool<'_>>, Refusal> {
+        let mut listed = self.listed(caller, id)?;
+        listed.retain(|tool| tool.on_offer);
+        Ok(listed)
+    }
+
+    /// The same with both tools that end a decision point, of which one is on offer: for clients that read the list once and could not
+    /// come to the end of a day by what they read then.
+    ///
+    /// # Errors
+    /// As [`House::session`].
+    pub fn listed(&self, caller: &Caller, id: &str) -> Result<Vec<OfferedTool<'_>>, Refusal> {
         let hosted = self.find(caller, id)?;
         let (stage, state) = hosted.shown();
         if stage != Stage::Open {
             return Ok(Vec::new());
         }
         let world = self.world(&hosted.profile)?;
-        let offered = world.toolbox.all().iter().filter(|t| state.offered_tools.iter().any(|name| name == t.bound.spec().name));
-        Ok(offered
+        let on_offer = |name: &str| state.offered_tools.iter().any(|offered| offered == name);
+        let ends = |tool: &BoundTool| tool.enabled && COMPLETION_TOOLS.contains(&tool.bound.spec().name);
+        let listed = world.toolbox.all().iter().filter(|tool| ends(tool) || on_offer(tool.bound.spec().name));
+        Ok(listed
             .filter_map(|tool| {
-                let capability = self.catalog.find(tool.bound.spec().name)?;
+                let name = tool.bound.spec().name;
+                let capability = self.catalog.find(name)?;
                 self.is_served(caller, capability).then(|| OfferedTool {
                     capability,
+                    on_offer: on_offer(name),
                     description: tool.definition.description.clone(),
                     input_schema: tool.definition.input_schema.clone(),
                     envelope_schema: capability.envelope_schema.clone(),

@@ -25,6 +25,8 @@ use traderharness_contract::{Effect, FailureClass, algebra};
 const KEY: &str = "traderharness/idempotency-key";
 /// `_meta` key of what was answered before under the same key.
 const REPLAYED: &str = "traderharness/replayed";
+/// `_meta` key of a listed tool: whether it can be called at the decision point.
+const ON_OFFER: &str = "traderharness/on-offer";
 /// The door's own tool: the brief for clients that read no resources.
 pub(super) const READ_BRIEF: &str = "read_brief";
 /// Time for which a long call keeps a place of the door; from then on the door looks for its end.
@@ -35,11 +37,12 @@ const LONGEST_LOOK: Duration = Duration::from_millis(500);
 /// Between two steps that a client is told of a job that says nothing itself.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Tools that can be called now, in catalog order, and the door's own.
+/// Tools that can be called now or end another decision point of the day, in catalog order, and the door's own. Codex reads the list once
+/// in a connection, and Claude Code a moment after a call has answered: neither may miss the tool that ends the day.
 pub(super) async fn list(door: &Door, seat: &Seat) -> Result<Vec<Tool>, Refusal> {
     let (caller, session) = (Arc::clone(&seat.caller), seat.session.clone());
     door.run(&seat.caller, move |house| {
-        let mut tools: Vec<Tool> = house.offered(&caller, &session)?.into_iter().map(tool).collect();
+        let mut tools: Vec<Tool> = house.listed(&caller, &session)?.into_iter().map(tool).collect();
         tools.push(read_brief());
         Ok(tools)
     })
@@ -58,6 +61,7 @@ fn tool(offered: OfferedTool<'_>) -> Tool {
     let mut meta = MetaObject::new();
     meta.insert("traderharness/capability".into(), capability.name.as_str().into());
     meta.insert("traderharness/revision".into(), capability.revision.as_str().into());
+    meta.insert(ON_OFFER.into(), offered.on_offer.into());
     let title = title(&name);
     Tool::new(name, description, input)
         .with_title(title.clone())

@@ -32,9 +32,10 @@ pub(super) const TELLING: Duration = Duration::from_secs(2);
 /// How a model finds its way. Clients cut long instructions, so what matters stands first.
 const INSTRUCTIONS: &str = "You trade a simulated account on a market that is bound to a clock: nothing after the clock can be seen.\n\
     1. Call read_brief (or read the resource traderharness://brief): it holds your task and what is known now.\n\
-    2. Work with the tools. A failed call says in `correction` how to repair it; repair it in the same phase.\n\
-    3. End each decision point with complete_phase, and the last one of the day, close_2, with finish_day. Each moves the clock; the \
-       tools on offer change with it. Then read the new brief.\n\
+    2. Work with the tools. A failed call says in `correction` how to repair it; repair it in the same phase. Codes that descriptions \
+       name stand in its `details.code`.\n\
+    3. End each decision point with complete_phase, and the last one of the day, close_2, with finish_day. Each moves the clock. \
+       Then read the new brief.\n\
     Orders are final. What you need to know tomorrow, write down with remember.";
 
 /// One connection.

@@ -11,6 +11,13 @@ async fn names(client: &mut Client) -> Vec<String> {
     listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Of the tools that end a decision point, which are listed, and whether each is on offer.
+async fn ends(client: &mut Client) -> Vec<(String, bool)> {
+    let listed = client.result("tools/list", json!({})).await;
+    let ends = listed["tools"].as_array().unwrap().iter().filter(|t| t["name"] == "complete_phase" || t["name"] == "finish_day");
+    ends.map(|t| (t["name"].as_str().unwrap().to_owned(), t["_meta"]["traderharness/on-offer"].as_bool().unwrap())).collect()
+}
+
 fn completion() -> Value {
     json!({"decision": "monitor", "summary": "Nothing to do."})
 }
@@ -23,7 +30,10 @@ async fn a_day_is_played_by_completions_and_every_one_brings_the_next_brief() {
     let told = &brief["structuredContent"];
     assert_eq!((&told["decision_point"], &told["finished"]), (&json!("pre_market"), &json!(false)));
     assert!(told["brief"].as_str().unwrap().contains("Decision point: pre_market"));
+    let expected = |phase: bool| [("complete_phase".to_owned(), phase), ("finish_day".to_owned(), !phase)];
     for point in ["open_1", "open_2", "close_1", "close_2"] {
+        // A client that reads the list once knows both, and every client is told which of them the clock offers.
+        assert_eq!(ends(&mut client).await, expected(true), "before {point}");
         let result = client.call("complete_phase", completion()).await;
         assert_eq!(result["isError"], false, "{result}");
         let next = result["content"][1]["text"].as_str().unwrap();
@@ -36,8 +46,7 @@ async fn a_day_is_played_by_completions_and_every_one_brings_the_next_brief() {
             assert_eq!(bought["content"].as_array().unwrap().len(), 1);
         }
     }
-    let last = names(&mut client).await;
-    assert!(last.contains(&"finish_day".to_owned()) && !last.contains(&"complete_phase".to_owned()));
+    assert_eq!(ends(&mut client).await, expected(false));
     let end = client.call("finish_day", json!({"summary": "The day is over."})).await;
     assert_eq!(end["isError"], false, "{end}");
     assert_eq!(end["content"][1]["text"], "The session has ended: that was its last day.");
