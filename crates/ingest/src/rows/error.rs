@@ -1,5 +1,6 @@
 //! What can be wrong with a file of rows. Must name the file, and the limit where one was met.
 
+use parquet::errors::ParquetError;
 use std::path::{Path, PathBuf};
 
 /// A file of rows that cannot be read or written.
@@ -69,6 +70,14 @@ pub enum RowsError {
 impl RowsError {
     pub(crate) fn damaged(path: &Path, detail: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), detail: detail.to_string() }
+    }
+
+    /// A fault of the decoder; one of ours that went through it comes out as it was.
+    pub(super) fn of(path: &Path, error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(inner) => inner.downcast::<Self>().map_or_else(|e| Self::damaged(path, e), |own| *own),
+            other => Self::damaged(path, other),
+        }
     }
 
     pub(crate) fn too_large(path: &Path, what: &'static str, found: u64, cap: u64) -> Self {

@@ -32,12 +32,17 @@
 //! | map | a list of objects with `key` and `value` |
 //! | group | an object |
 
+mod claims;
+mod delta;
 mod error;
 mod leaf;
 mod pages;
 mod reader;
+mod record;
 mod shape;
+mod stream;
 mod text;
+mod unpack;
 mod write;
 
 pub use error::RowsError;

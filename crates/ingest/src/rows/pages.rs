@@ -4,11 +4,28 @@
 //! Headers are Thrift structs in compact form (Apache Parquet format, `parquet.thrift`, `PageHeader`). Fields that are not needed are
 //! skipped, with every length held against the bytes that are there.
 
+use parquet::basic::Encoding;
+
 /// Nesting of structs, lists and maps in a header.
 const DEEPEST: usize = 16;
 
+/// The encoding of values with a number (Apache Parquet format, `parquet.thrift`, `Encoding`); `None` for one that no page of values has.
+pub(super) const fn encoding(number: i64) -> Option<Encoding> {
+    Some(match number {
+        0 => Encoding::PLAIN,
+        2 => Encoding::PLAIN_DICTIONARY,
+        3 => Encoding::RLE,
+        5 => Encoding::DELTA_BINARY_PACKED,
+        6 => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        7 => Encoding::DELTA_BYTE_ARRAY,
+        8 => Encoding::RLE_DICTIONARY,
+        9 => Encoding::BYTE_STREAM_SPLIT,
+        _ => return None,
+    })
+}
+
 /// What a header says of its page.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageClaim {
     /// 0 data, 1 index, 2 dictionary, 3 data of version 2.
     pub(super) kind: i64,
@@ -17,11 +34,34 @@ pub(super) struct PageClaim {
     /// Values, nulls too; entries of a dictionary.
     pub(super) values: i64,
     pub(super) encoding: i64,
+    /// Encodings of the levels of a data page: of definitions, of repetitions.
+    pub(super) levels: (i64, i64),
+    /// Of a data page of version 2: nulls, rows, bytes of the definition levels and of the repetition levels, which stand before the
+    /// values and are never compressed.
+    pub(super) nulls: i64,
+    pub(super) rows: i64,
+    pub(super) level_bytes: (i64, i64),
+    /// Whether the values of a data page of version 2 are compressed; they are where nothing is said.
+    pub(super) packed: bool,
     /// Bytes of the header itself.
     pub(super) header: u64,
 }
 
 impl PageClaim {
+    const NONE: Self = Self {
+        kind: 0,
+        uncompressed: 0,
+        compressed: 0,
+        values: 0,
+        encoding: 0,
+        levels: (3, 3),
+        nulls: 0,
+        rows: 0,
+        level_bytes: (0, 0),
+        packed: true,
+        header: 0,
+    };
+
     pub(super) const fn is_dictionary(&self) -> bool {
         self.kind == 2
     }
@@ -43,7 +83,7 @@ pub(super) enum BadHeader {
 /// Reads the header at the start of `bytes`.
 pub(super) fn header(bytes: &[u8]) -> Result<PageClaim, BadHeader> {
     let mut walk = Walk { bytes, at: 0 };
-    let mut claim = PageClaim::default();
+    let mut claim = PageClaim::NONE;
     walk.fields(0, &mut |walk, field, kind, depth| {
         match (field, kind) {
             (1, 5) => claim.kind = walk.integer()?,
@@ -54,7 +94,14 @@ pub(super) fn header(bytes: &[u8]) -> Result<PageClaim, BadHeader> {
                 match (inner, kind) {
                     (1, 5) => claim.values = walk.integer()?,
                     (2, 5) if field != 8 => claim.encoding = walk.integer()?,
+                    (3, 5) if field == 5 => claim.levels.0 = walk.integer()?,
+                    (4, 5) if field == 5 => claim.levels.1 = walk.integer()?,
+                    (2, 5) => claim.nulls = walk.integer()?,
+                    (3, 5) if field == 8 => claim.rows = walk.integer()?,
                     (4, 5) if field == 8 => claim.encoding = walk.integer()?,
+                    (5, 5) if field == 8 => claim.level_bytes.0 = walk.integer()?,
+                    (6, 5) if field == 8 => claim.level_bytes.1 = walk.integer()?,
+                    (7, 1 | 2) if field == 8 => claim.packed = kind == 1,
                     _ => walk.skip(kind, depth)?,
                 }
                 Ok(())

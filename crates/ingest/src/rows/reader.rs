@@ -1,38 +1,29 @@
 //! [`Rows`]: the rows of a Parquet file, one after another. Must check every claim of the file before it decompresses a page, and must
 //! say which limit a file met.
 
+use super::RowLimits;
+use super::claims::{column_claims, footer};
 use super::error::RowsError;
-use super::leaf::{Leaf, quoted};
-use super::pages::{self, BadHeader, PageClaim};
-use super::shape::{self, Node};
-use super::{RowLimits, shape::MOST_COLUMNS};
+use super::leaf::Leaf;
+use super::record::{Stop, Write};
+use super::shape::{self, MOST_COLUMNS, Node};
+use super::stream::{Grown, Pages};
 use crate::source::Source;
 use bytes::Bytes;
-use parquet::basic::{CompressionCodec, Type as Physical};
+use parquet::column::reader::get_column_reader;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::Length;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
-
-/// Longest footer.
-const FOOTER_BYTES: u64 = 32 << 20;
-/// Longest header of a page: statistics in it may hold whole texts.
-const HEADER_BYTES: u64 = 4 << 20;
-/// Most entries of a dictionary.
-const DICTIONARY: i64 = 4 << 20;
-/// Values of a repeated column in one row group that take less than half a byte each.
-const SPARSE: u64 = 16 << 20;
 
 /// The rows of a Parquet file.
 pub struct Rows {
     source: Source,
     limits: RowLimits,
-    metadata: Arc<ParquetMetaData>,
-    reader: SerializedFileReader<Source>,
+    metadata: ParquetMetaData,
     tree: Node,
     /// Next row group.
     group: usize,
@@ -72,8 +63,7 @@ impl Rows {
     fn of(source: Source, limits: RowLimits) -> Result<Self, RowsError> {
         let path = source.path().to_owned();
         footer(&source)?;
-        let reader = guarded(|| SerializedFileReader::new(source.clone())).map_err(|e| RowsError::damaged(&path, e))?;
-        let metadata = Arc::new(reader.metadata().clone());
+        let metadata = guarded(&path, || ParquetMetaDataReader::new().parse_and_finish(&source))?;
         let schema = metadata.file_metadata().schema_descr();
         if schema.num_columns() > MOST_COLUMNS {
             return Err(RowsError::too_large(&path, "columns", schema.num_columns() as u64, MOST_COLUMNS as u64));
@@ -101,20 +91,7 @@ impl Rows {
         if u64::try_from(metadata.file_metadata().num_rows()).ok() != Some(rows) {
             return Err(RowsError::damaged(&path, "its row count is not the sum of its row groups"));
         }
-        Ok(Self {
-            source,
-            limits,
-            metadata,
-            reader,
-            tree,
-            group: 0,
-            leaves: vec![],
-            left: 0,
-            row: 0,
-            rows,
-            written: 0,
-            failed: false,
-        })
+        Ok(Self { source, limits, metadata, tree, group: 0, leaves: vec![], left: 0, row: 0, rows, written: 0, failed: false })
     }
 
     /// Number of rows, as the file says; it was held against its size.
@@ -185,20 +162,15 @@ impl Rows {
         let mut write =
             Write { leaves: &mut self.leaves, out, most: start.saturating_add(usize::try_from(cap).unwrap_or(usize::MAX)) };
         let tree = &self.tree;
-        let fault = match catch_unwind(AssertUnwindSafe(|| write.row(tree))) {
-            Ok(Ok(())) => None,
-            Ok(Err(Stop::Parquet(error))) => Some(RowsError::damaged(self.source.path(), error)),
-            Ok(Err(Stop::Long)) => Some(RowsError::too_large(self.source.path(), "bytes of JSON in one row", cap, cap)),
-            Ok(Err(Stop::Levels(leaf))) => {
+        let path = self.source.path();
+        guarded(path, || Ok(write.row(tree)))?.map_err(|stop| match stop {
+            Stop::Parquet(error) => RowsError::of(path, error),
+            Stop::Long => RowsError::too_large(path, "bytes of JSON in one row", cap, cap),
+            Stop::Levels(leaf) => {
                 let column = self.metadata.file_metadata().schema_descr().column(leaf).path().string();
-                let detail = format!("column `{column}` does not have the values of row {}", self.row + 1);
-                Some(RowsError::damaged(self.source.path(), detail))
+                RowsError::damaged(path, format!("column `{column}` does not have the values of row {}", self.row + 1))
             }
-            Err(_) => Some(RowsError::damaged(self.source.path(), "the decoder gave up on its bytes")),
-        };
-        if let Some(fault) = fault {
-            return Err(fault);
-        }
+        })?;
         self.left -= 1;
         self.row += 1;
         self.written += (out.len() - start) as u64;
@@ -210,28 +182,26 @@ impl Rows {
     }
 
     fn begin(&mut self) -> Result<(), RowsError> {
-        let damaged = |e: String| RowsError::damaged(self.source.path(), e);
-        let schema = self.metadata.file_metadata().schema_descr();
-        let (index, reader) = (self.group, &self.reader);
-        let leaves = guarded(|| {
-            let group = reader.get_row_group(index)?;
-            (0..schema.num_columns()).map(|at| Ok(Leaf::new(&schema.column(at), group.get_column_reader(at)?))).collect()
-        });
-        self.leaves = leaves.map_err(damaged)?;
-        self.left = u64::try_from(self.metadata.row_group(index).num_rows()).unwrap_or(0);
+        let group = self.metadata.row_group(self.group);
+        let (source, limits, grown) = (&self.source, self.limits, Grown::default());
+        self.leaves = guarded(source.path(), || {
+            let columns = group.columns().iter().map(|column| {
+                let pages = Pages::new(source.clone(), column.clone(), limits, grown.clone())?;
+                let descriptor = column.column_descr_ptr();
+                Ok(Leaf::new(&descriptor, get_column_reader(descriptor.clone(), Box::new(pages))))
+            });
+            columns.collect()
+        })?;
+        self.left = u64::try_from(group.num_rows()).unwrap_or(0);
         self.group += 1;
         Ok(())
     }
 
     /// All columns of a row group end together.
     fn close(&mut self) -> Result<(), RowsError> {
-        let leaves = &mut self.leaves;
-        let more = guarded(|| leaves.iter_mut().try_fold(false, |more, leaf| Ok(more || leaf.level()?.is_some())));
-        match more {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(RowsError::damaged(self.source.path(), "a column has more values than its row group has rows")),
-            Err(detail) => Err(RowsError::damaged(self.source.path(), detail)),
-        }
+        let (path, leaves) = (self.source.path(), &mut self.leaves);
+        let more = guarded(path, || leaves.iter_mut().try_fold(false, |more, leaf| Ok(more || leaf.level()?.is_some())))?;
+        if more { Err(RowsError::damaged(path, "a column has more values than its row group has rows")) } else { Ok(()) }
     }
 }
 
@@ -240,105 +210,6 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed { None } else { self.next_row().transpose() }
-    }
-}
-
-/// Why a row cannot be put together.
-enum Stop {
-    Parquet(ParquetError),
-    /// A column has too few values, or its levels contradict those of the others.
-    Levels(usize),
-    Long,
-}
-
-impl From<ParquetError> for Stop {
-    fn from(error: ParquetError) -> Self {
-        Self::Parquet(error)
-    }
-}
-
-/// Puts one row together.
-struct Write<'a> {
-    leaves: &'a mut [Leaf],
-    out: &'a mut Vec<u8>,
-    most: usize,
-}
-
-impl Write<'_> {
-    fn row(&mut self, tree: &Node) -> Result<(), Stop> {
-        self.node(tree)?;
-        for (at, leaf) in self.leaves.iter_mut().enumerate() {
-            if leaf.repeats()? != 0 {
-                return Err(Stop::Levels(at));
-            }
-        }
-        Ok(())
-    }
-
-    fn leaf(&mut self, at: usize) -> Result<&mut Leaf, Stop> {
-        self.leaves.get_mut(at).ok_or(Stop::Levels(0))
-    }
-
-    fn node(&mut self, node: &Node) -> Result<(), Stop> {
-        if self.out.len() > self.most {
-            return Err(Stop::Long);
-        }
-        match node {
-            Node::Leaf(at) => {
-                let leaf = self.leaves.get_mut(*at).ok_or(Stop::Levels(0))?;
-                if !leaf.write(self.out)? {
-                    return Err(Stop::Levels(*at));
-                }
-            }
-            Node::Optional { level, leaf, inner } => match self.leaf(*leaf)?.level()? {
-                None => return Err(Stop::Levels(*leaf)),
-                Some(found) if found >= *level => self.node(inner)?,
-                Some(_) => {
-                    self.out.extend_from_slice(b"null");
-                    self.pass(inner)?;
-                }
-            },
-            Node::List { level, repeats, leaf, inner } => match self.leaf(*leaf)?.level()? {
-                None => return Err(Stop::Levels(*leaf)),
-                Some(found) if found >= *level => {
-                    self.out.push(b'[');
-                    loop {
-                        self.node(inner)?;
-                        if self.leaf(*leaf)?.repeats()? < *repeats {
-                            break;
-                        }
-                        self.out.push(b',');
-                    }
-                    self.out.push(b']');
-                }
-                Some(_) => {
-                    self.out.extend_from_slice(b"[]");
-                    self.pass(inner)?;
-                }
-            },
-            Node::Object(fields) => {
-                self.out.push(b'{');
-                for (index, (name, field)) in fields.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push(b',');
-                    }
-                    quoted(name, self.out);
-                    self.out.push(b':');
-                    self.node(field)?;
-                }
-                self.out.push(b'}');
-            }
-        }
-        if self.out.len() > self.most { Err(Stop::Long) } else { Ok(()) }
-    }
-
-    /// Goes past the one level that each column under a field that is not there has.
-    fn pass(&mut self, node: &Node) -> Result<(), Stop> {
-        match node {
-            Node::Leaf(at) => Ok(self.leaf(*at)?.pass()?),
-            Node::Optional { inner, .. } | Node::List { inner, .. } => self.pass(inner),
-            Node::Object(fields) => fields.iter().try_for_each(|(_, field)| self.pass(field)),
-        }
     }
 }
 
@@ -382,125 +253,10 @@ impl Read for Lines {
     }
 }
 
-/// The length of the footer, before it is read.
-fn footer(source: &Source) -> Result<(), RowsError> {
-    let path = source.path();
-    let len = source.len();
-    let Some(at) = len.checked_sub(8).filter(|_| len >= 12) else {
-        return Err(RowsError::damaged(path, "too short for a Parquet file"));
-    };
-    let tail = source.get_bytes(at, 8).map_err(|e| RowsError::damaged(path, e))?;
-    let Some((size, b"PAR1")) = tail.split_first_chunk::<4>() else {
-        return Err(RowsError::damaged(path, "it does not end as a Parquet file"));
-    };
-    let size = u64::from(u32::from_le_bytes(*size));
-    if size > at {
-        return Err(RowsError::damaged(path, "its footer is longer than the file"));
-    }
-    if size > FOOTER_BYTES {
-        return Err(RowsError::too_large(path, "bytes of footer", size, FOOTER_BYTES));
-    }
-    Ok(())
-}
-
-/// Checks what the pages of a column claim; gives the bytes that are held at a time to read it.
-fn column_claims(source: &Source, column: &ColumnChunkMetaData, rows: u64, limits: &RowLimits) -> Result<u64, RowsError> {
-    let path = source.path();
-    let name = column.column_path().string();
-    let damaged = |detail: &str| RowsError::damaged(path, format!("column `{name}`: {detail}"));
-    let not_read = |what, found: String| RowsError::NotRead { path: path.to_owned(), column: name.clone(), what, found };
-    let codec = column.compression_codec();
-    if !matches!(codec, CompressionCodec::UNCOMPRESSED | CompressionCodec::SNAPPY | CompressionCodec::ZSTD) {
-        return Err(not_read("codec", format!("{codec:?}").to_lowercase()));
-    }
-    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-    let (Ok(start), Ok(bytes)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
-        return Err(damaged("a negative place or size"));
-    };
-    let end =
-        start.checked_add(bytes).filter(|end| *end <= source.len()).ok_or_else(|| damaged("it lies outside of the file"))?;
-    let claimed = u64::try_from(column.uncompressed_size()).map_err(|_| damaged("a negative size"))?;
-    let (mut at, mut values, mut held) = (start, 0_u64, 0_u64);
-    let (mut dictionary, mut largest) = (0_u64, 0_u64);
-    while at < end {
-        let page = page_header(source, at, end).map_err(&damaged)?;
-        let (Ok(size), Ok(packed), Ok(count)) =
-            (u64::try_from(page.uncompressed), u64::try_from(page.compressed), u64::try_from(page.values))
-        else {
-            return Err(damaged("a page of a negative size"));
-        };
-        if size > limits.page_bytes {
-            return Err(RowsError::too_large(path, "bytes in one page", size, limits.page_bytes));
-        }
-        held = held.saturating_add(size);
-        if held > claimed {
-            return Err(damaged(&format!("its pages hold more than the {claimed} bytes it claims")));
-        }
-        if page.is_dictionary() {
-            let width = match column.column_type() {
-                Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => 4,
-                Physical::INT64 | Physical::DOUBLE => 8,
-                Physical::INT96 => 12,
-                Physical::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.column_descr().type_length()).unwrap_or(0).max(1),
-                Physical::BOOLEAN => return Err(damaged("a dictionary of flags")),
-            };
-            if page.values > DICTIONARY {
-                return Err(RowsError::too_large(path, "entries of a dictionary", count, DICTIONARY as u64));
-            }
-            if count.saturating_mul(width) > size {
-                return Err(damaged("its dictionary claims more entries than its bytes can hold"));
-            }
-            dictionary = size;
-        } else if page.is_data() {
-            // Encodings whose lengths are told apart from their bytes could claim any number of them.
-            if !matches!(page.encoding, 0 | 2 | 3 | 5 | 8 | 9) {
-                let known = match page.encoding {
-                    4 => "BIT_PACKED".to_owned(),
-                    6 => "DELTA_LENGTH_BYTE_ARRAY".to_owned(),
-                    7 => "DELTA_BYTE_ARRAY".to_owned(),
-                    other => format!("number {other}"),
-                };
-                return Err(not_read("encoding", known));
-            }
-            largest = largest.max(size);
-            values = values.saturating_add(count);
-        }
-        at = at.checked_add(page.header + packed).filter(|next| *next <= end).ok_or_else(|| damaged("a page ends behind it"))?;
-    }
-    let told = u64::try_from(column.num_values()).unwrap_or(u64::MAX);
-    if values != told {
-        return Err(damaged(&format!("its pages have {values} values where it claims {told}")));
-    }
-    let descriptor = column.column_descr();
-    if descriptor.max_rep_level() == 0 && values != rows {
-        return Err(damaged(&format!("it has {values} values for {rows} rows")));
-    }
-    let cap = SPARSE.max(bytes.saturating_mul(2));
-    if descriptor.max_rep_level() > 0 && values > cap {
-        return Err(RowsError::too_large(path, "values of a list column in one row group", values, cap));
-    }
-    Ok(dictionary.saturating_add(largest))
-}
-
-/// The header of the page at `at`.
-fn page_header(source: &Source, at: u64, end: u64) -> Result<PageClaim, &'static str> {
-    let mut window = 1024;
-    loop {
-        let take = (end - at).min(window);
-        let bytes = source.get_bytes(at, take as usize).map_err(|_| "a page that cannot be read")?;
-        match pages::header(&bytes) {
-            Ok(page) => return Ok(page),
-            Err(BadHeader::Short) if take == window && window < HEADER_BYTES => window *= 16,
-            Err(_) => return Err("a page whose header is damaged"),
-        }
-    }
-}
-
-/// The decoder is not free of panics for hostile bytes; here they end as a text.
-fn guarded<T>(run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+/// The decoder is not free of panics for hostile bytes; here they end as a fault of the file.
+fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, RowsError> {
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the decoder gave up on its bytes".to_owned()),
+        Ok(done) => done.map_err(|error| RowsError::of(path, error)),
+        Err(_) => Err(RowsError::damaged(path, "the decoder gave up on its bytes")),
     }
 }

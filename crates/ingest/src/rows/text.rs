@@ -1,17 +1,21 @@
-//! [`Unpacked`]: text compressed with zstd as a stream. Must stop at a bomb: neither memory nor time grow without bound.
+//! [`Unpacked`]: text compressed with zstd or gzip as a stream. Must stop at a bomb: neither memory nor time grow without bound.
 
 use super::RowLimits;
 use super::error::RowsError;
+use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Largest window of a frame, as a power of two: so much is held.
 const WINDOW_LOG: u32 = 26;
 
-/// The text of a `.zst` file.
+/// How a gzip file begins (RFC 1952, section 2.3.1); everything else is taken for zstd.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The text of a compressed file.
 pub struct Unpacked {
-    decoder: zstd::stream::read::Decoder<'static, BufReader<File>>,
+    decoder: Box<dyn Read>,
     path: PathBuf,
     given: u64,
     cap: u64,
@@ -24,7 +28,7 @@ impl std::fmt::Debug for Unpacked {
 }
 
 impl Unpacked {
-    /// Opens a file. Faults of its bytes come while it is read, as an [`std::io::Error`]; one that is a bomb holds
+    /// Opens a file, which its first bytes tell for zstd or gzip. Faults of its bytes come while it is read, as an [`std::io::Error`]; one that is a bomb holds
     /// [`RowsError::TooLarge`].
     ///
     /// # Errors
@@ -32,11 +36,17 @@ impl Unpacked {
     pub fn open(path: impl AsRef<Path>, limits: RowLimits) -> Result<Self, RowsError> {
         let path = path.as_ref().to_owned();
         let open = || {
-            let file = File::open(&path)?;
+            let mut file = File::open(&path)?;
             let len = file.metadata()?.len();
+            let mut head = vec![];
+            file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head)?;
+            file.seek(SeekFrom::Start(0))?;
+            if head == GZIP {
+                return Ok((Box::new(MultiGzDecoder::new(BufReader::new(file))) as Box<dyn Read>, len));
+            }
             let mut decoder = zstd::stream::read::Decoder::new(file)?;
             decoder.window_log_max(WINDOW_LOG)?;
-            Ok((decoder, len))
+            Ok((Box::new(decoder) as Box<dyn Read>, len))
         };
         let (decoder, len) = open().map_err(RowsError::io("read", &path))?;
         Ok(Self { decoder, given: 0, cap: limits.most_bytes(len), path })

@@ -8,6 +8,7 @@
 )]
 
 mod cache;
+mod codecs;
 mod faults;
 mod generated;
 mod order;
