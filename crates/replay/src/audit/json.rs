@@ -3,6 +3,7 @@
 
 use super::batch::{AFTER, BEFORE, Batch, FULL, Role, Step, lossy, partial};
 use super::desk::Desk;
+use super::escapes::{Escapes, Taken};
 use super::finding::FindingKind;
 
 /// Deepest nesting of containers.
@@ -62,10 +63,7 @@ pub(super) struct Reader {
     pieces: bool,
     /// Where it began.
     place: (u64, u64),
-    /// The escape that is being read.
-    escape: Vec<u8>,
-    /// The first half of a surrogate pair.
-    high: Option<u32>,
+    escapes: Escapes,
     line: u64,
     offset: u64,
     /// The line whose document is whole; 0 before the first.
@@ -87,8 +85,7 @@ impl Reader {
             again: 0,
             pieces: false,
             place: (1, 0),
-            escape: vec![],
-            high: None,
+            escapes: Escapes::default(),
             line: 1,
             offset: 0,
             whole: 0,
@@ -182,8 +179,7 @@ impl Reader {
     fn start(&mut self, state: State) {
         self.state = state;
         self.held.clear();
-        self.escape.clear();
-        self.high = None;
+        self.escapes = Escapes::default();
         (self.again, self.pieces) = (0, false);
         self.place = (self.line, self.offset);
     }
@@ -310,108 +306,25 @@ impl Reader {
 
     /// Bytes of a string: up to its end, an escape, or what there is.
     fn text(&mut self, rest: &[u8], key: bool, batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
-        if !self.escape.is_empty() {
-            return self.escaped(rest, batch, desk);
-        }
-        let end = self.plain(rest);
-        if end > 0 {
-            if self.held.len() >= FULL {
-                self.piece(Role::Value, batch, desk);
+        match self.escapes.take(rest, &mut self.held) {
+            Taken::Bytes(bytes) => {
+                if self.held.len() >= FULL {
+                    self.piece(Role::Value, batch, desk);
+                }
+                bytes
             }
-            return end;
-        }
-        match rest.first() {
-            Some(b'"') => {
-                self.lone_half();
+            Taken::End => {
                 self.end_string(key, batch, desk);
                 1
             }
-            Some(b'\\') => {
-                self.escape.push(b'\\');
-                1
-            }
-            // A line end inside of a string: the line is cut.
-            _ => {
+            Taken::Cut => {
                 self.give_up("a string that does not end on its line", batch, desk);
                 0
             }
-        }
-    }
-
-    /// Takes plain bytes and the escapes that recordings are full of, up to what needs a closer look.
-    fn plain(&mut self, rest: &[u8]) -> usize {
-        let rest = rest.get(..FULL).unwrap_or(rest);
-        let mut at = 0;
-        loop {
-            let from = rest.get(at..).unwrap_or_default();
-            let end = memchr::memchr3(b'"', b'\\', b'\n', from).unwrap_or(from.len());
-            if end > 0 {
-                self.lone_half();
-                self.held.extend_from_slice(from.get(..end).unwrap_or_default());
-                at += end;
-            }
-            let escaped = match from.get(end..end + 2) {
-                Some([b'\\', byte @ (b'"' | b'\\' | b'/')]) => *byte,
-                Some([b'\\', b'n']) => b'\n',
-                Some([b'\\', b't']) => b'\t',
-                _ => return at,
-            };
-            self.lone_half();
-            self.held.push(escaped);
-            at += 2;
-        }
-    }
-
-    /// One more byte of an escape.
-    fn escaped(&mut self, rest: &[u8], batch: &mut Batch, desk: &mut Desk<'_>) -> usize {
-        let byte = rest.first().copied().unwrap_or_default();
-        self.escape.push(byte);
-        let plain = match (self.escape.len(), byte) {
-            (2, b'u') => return 1,
-            (2, b'n') => b'\n',
-            (2, b't') => b'\t',
-            (2, b'r') => b'\r',
-            (2, b'b' | b'f') => b' ',
-            (2, b'"' | b'\\' | b'/') => byte,
-            (3..=6, _) if byte.is_ascii_hexdigit() => {
-                if self.escape.len() == 6 {
-                    let digits = std::str::from_utf8(self.escape.get(2..).unwrap_or_default()).unwrap_or_default();
-                    let unit = u32::from_str_radix(digits, 16).unwrap_or_default();
-                    self.escape.clear();
-                    self.unit(unit);
-                }
-                return 1;
-            }
-            _ => {
+            Taken::Unknown => {
                 self.give_up("an escape that JSON does not know", batch, desk);
-                return 0;
+                0
             }
-        };
-        self.escape.clear();
-        self.lone_half();
-        self.held.push(plain);
-        1
-    }
-
-    /// A code unit of UTF-16.
-    fn unit(&mut self, unit: u32) {
-        let mut code = unit;
-        if let (Some(high), 0xdc00..=0xdfff) = (self.high, unit) {
-            self.high = None;
-            code = 0x1_0000 + ((high - 0xd800) << 10) + (unit - 0xdc00);
-        }
-        self.lone_half();
-        if (0xd800..=0xdbff).contains(&code) {
-            self.high = Some(code);
-            return;
-        }
-        let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-        self.held.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-
-    fn lone_half(&mut self) {
-        if self.high.take().is_some() {
-            self.held.extend_from_slice("\u{fffd}".as_bytes());
         }
     }
 

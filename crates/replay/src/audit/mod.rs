@@ -20,6 +20,7 @@ mod batch;
 mod codes;
 mod dates;
 mod desk;
+mod escapes;
 mod excerpt;
 mod finding;
 mod json;
