@@ -2,7 +2,8 @@
 //! settled after it, and a reservation that is dropped (failure, cancel, panic) goes back whole. Concurrent calls cannot overspend:
 //! looking and taking are one step.
 
-use crate::config::{BudgetConfig, CallerConfig, Costs};
+use crate::config::{CallerConfig, Costs};
+use crate::faults::Allowance;
 use crate::refusal::Refusal;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,10 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use traderharness_contract::{Effect, FailureClass};
 
-/// What is left of a budget.
+/// What is left of something that comes back with time.
 #[derive(Debug)]
-struct Purse {
-    available: u64,
+pub(crate) struct Purse {
+    /// Units at most.
+    most: u64,
+    /// Units that come back; 0 = none.
+    per_minute: u64,
+    pub(crate) available: u64,
     reserved: u64,
     /// Refill that is not a whole unit yet, in units times 60,000.
     part: u128,
@@ -23,11 +28,13 @@ struct Purse {
 /// What a caller may use.
 #[derive(Debug)]
 pub(crate) struct Account {
-    budget: Option<(BudgetConfig, Mutex<Purse>)>,
+    budget: Option<(Costs, Mutex<Purse>)>,
     running: AtomicU32,
     most: u32,
     /// Open sessions at most.
     pub(crate) sessions: u32,
+    /// Requests that come to nothing by a fault of their own.
+    pub(crate) faults: Allowance,
 }
 
 /// The accounts of all callers.
@@ -38,12 +45,19 @@ impl Accounts {
     /// `left` is what was kept of each budget; a caller that is not in it has all of its own.
     pub(crate) fn of(callers: &[CallerConfig], left: &BTreeMap<String, u64>) -> Self {
         let account = |caller: &CallerConfig| {
-            let budget = caller.budget.clone().map(|budget| {
+            let budget = caller.budget.as_ref().map(|budget| {
                 let available = left.get(&caller.id).map_or(budget.units, |left| (*left).min(budget.units));
-                (budget, Mutex::new(Purse { available, reserved: 0, part: 0, filled: Instant::now() }))
+                let purse = Purse { available, ..Purse::full(budget.units, budget.refill_per_minute) };
+                (budget.costs, Mutex::new(purse))
             });
             let limits = caller.limits;
-            Arc::new(Account { budget, running: AtomicU32::new(0), most: limits.concurrent_calls, sessions: limits.sessions })
+            Arc::new(Account {
+                budget,
+                running: AtomicU32::new(0),
+                most: limits.concurrent_calls,
+                sessions: limits.sessions,
+                faults: Allowance::new(limits.faults, limits.faults_per_minute),
+            })
         };
         Self(callers.iter().map(|caller| (caller.id.clone(), account(caller))).collect())
     }
@@ -63,22 +77,42 @@ const fn cost(costs: Costs, effect: Effect) -> u64 {
 }
 
 impl Purse {
-    fn refill(&mut self, budget: &BudgetConfig, now: Instant) {
+    pub(crate) fn full(most: u64, per_minute: u64) -> Self {
+        Self { most, per_minute, available: most, reserved: 0, part: 0, filled: Instant::now() }
+    }
+
+    pub(crate) const fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Adds what came back since it was last looked at.
+    pub(crate) fn refill(&mut self, now: Instant) {
         let millis = now.saturating_duration_since(self.filled).as_millis();
         self.filled = now;
-        if budget.refill_per_minute == 0 {
+        if self.per_minute == 0 {
             return;
         }
-        let part = self.part + millis.saturating_mul(budget.refill_per_minute.into());
+        let part = self.part + millis.saturating_mul(self.per_minute.into());
         let whole = u64::try_from(part / 60_000).unwrap_or(u64::MAX);
         self.part = part % 60_000;
         // What is set aside may come back, so a full purse is full with it.
-        let room = budget.units.saturating_sub(self.available).saturating_sub(self.reserved);
+        let room = self.most.saturating_sub(self.available).saturating_sub(self.reserved);
         self.available += whole.min(room);
+    }
+
+    /// Seconds until there are so many units; `None` when there never are.
+    pub(crate) fn wait(&self, units: u64) -> Option<u32> {
+        // What is more than the whole purse never fits.
+        if self.per_minute == 0 || units > self.most {
+            return None;
+        }
+        let lacking = units.saturating_sub(self.available);
+        let seconds = (u128::from(lacking) * 60).div_ceil(u128::from(self.per_minute));
+        Some(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
     }
 }
 
-fn lock(purse: &Mutex<Purse>) -> MutexGuard<'_, Purse> {
+pub(crate) fn lock(purse: &Mutex<Purse>) -> MutexGuard<'_, Purse> {
     purse.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -97,22 +131,16 @@ impl Account {
         }
         // From here on the guard gives back the place.
         let reservation = Reservation { account: Arc::clone(self), units: AtomicU64::new(0), spent: AtomicU64::new(0) };
-        if let Some((budget, purse)) = &self.budget {
-            let units = cost(budget.costs, effect);
+        if let Some((costs, purse)) = &self.budget {
+            let units = cost(*costs, effect);
             let mut purse = lock(purse);
-            purse.refill(budget, Instant::now());
+            purse.refill(Instant::now());
             if purse.available < units {
-                let lacking = units - purse.available;
                 let message = format!("The call costs {units} units and {} are left.", purse.available);
-                let mut refusal = Refusal::new(FailureClass::BudgetExhausted, 429, "budget_exhausted", message, true)
+                let refusal = Refusal::new(FailureClass::BudgetExhausted, 429, "budget_exhausted", message, true)
                     .with("units", units)
                     .with("available", purse.available);
-                // A call that costs more than the whole budget never fits.
-                if budget.refill_per_minute > 0 && units <= budget.units {
-                    let seconds = (u128::from(lacking) * 60).div_ceil(u128::from(budget.refill_per_minute));
-                    refusal = refusal.after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
-                }
-                return Err(refusal);
+                return Err(Refusal { retry_after: purse.wait(units), ..refusal });
             }
             purse.available -= units;
             purse.reserved += units;
@@ -139,6 +167,11 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// How many faults its caller may still make.
+    pub(crate) fn faults(&self) -> &Allowance {
+        &self.account.faults
+    }
+
     /// What the call cost: everything for one that did something, nothing for one that failed.
     pub(crate) fn actual(&self, succeeded: bool) -> u64 {
         if succeeded { self.units.load(Ordering::Acquire) } else { 0 }
@@ -180,7 +213,7 @@ impl Drop for Reservation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::CallerLimits;
+    use crate::config::{BudgetConfig, CallerLimits};
     use std::time::Duration;
 
     fn account(units: u64, refill: u64, concurrent: u32) -> Arc<Account> {
@@ -261,14 +294,14 @@ mod tests {
         let refused = account.reserve(Effect::Read).unwrap_err();
         assert_eq!(refused.retry_after, Some(4), "2 units are lacking and 30 come back in a minute");
         assert_eq!(account.reserve(Effect::Financial).unwrap_err().retry_after, None, "100 units never fit in 10");
-        let (budget, purse) = account.budget.as_ref().unwrap();
+        let (_, purse) = account.budget.as_ref().unwrap();
         let mut purse = lock(purse);
         let start = purse.filled;
         for millis in [1_000, 2_000, 3_000, 4_000] {
-            purse.refill(budget, start + Duration::from_millis(millis));
+            purse.refill(start + Duration::from_millis(millis));
         }
         assert_eq!(purse.available, 6);
-        purse.refill(budget, start + Duration::from_secs(3_600));
+        purse.refill(start + Duration::from_secs(3_600));
         assert_eq!(purse.available, 10);
     }
 }

@@ -25,6 +25,9 @@ pub struct ServerConfig {
     /// Long calls.
     #[serde(default)]
     pub jobs: JobLimits,
+    /// How long things are kept.
+    #[serde(default)]
+    pub keep: KeepLimits,
 }
 
 /// A caller of the configuration.
@@ -120,11 +123,38 @@ pub struct CallerLimits {
     /// Calls at the same time at most, jobs included.
     #[schemars(range(min = 1, max = 1_000))]
     pub concurrent_calls: u32,
+    /// Requests that come to nothing by their own fault at most, beyond which the caller is told to come later; every call that
+    /// succeeds takes one back.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub faults: u32,
+    /// Faults that are forgiven per minute.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub faults_per_minute: u32,
 }
 
 impl Default for CallerLimits {
     fn default() -> Self {
-        Self { sessions: 8, concurrent_calls: 16 }
+        Self { sessions: 8, concurrent_calls: 16, faults: 300, faults_per_minute: 60 }
+    }
+}
+
+/// How long things are kept. Open sessions and budgets stay whatever these say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KeepLimits {
+    /// Days after its end that a session stays, with its records, jobs and the answers under its keys, and that lines of the audit log
+    /// stay in the database before they are moved to `audit.jsonl`; 0 = for ever.
+    #[schemars(range(max = 36_500))]
+    pub days: u32,
+    /// Megabytes of the database beyond which sessions that ended are removed before their days are over, those that ended first first;
+    /// 0 = no bound.
+    #[schemars(range(max = 100_000_000))]
+    pub max_megabytes: u32,
+}
+
+impl Default for KeepLimits {
+    fn default() -> Self {
+        Self { days: 30, max_megabytes: 0 }
     }
 }
 

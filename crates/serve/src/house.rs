@@ -6,17 +6,26 @@
 //! | `sessions` | sessions: made, looked at, moved, closed |
 //! | `admission` | the checks before a call, in their order |
 //! | `invoke` | calls and jobs: run, kept, answered |
+//! | `counts` | counts for operators |
+//! | `tally` | lines of the audit log that stand for many |
+//! | `upkeep` | removing what is kept too long |
 
 mod counts;
 mod invoke;
 mod sessions;
+mod tally;
+mod upkeep;
+
+pub use crate::keep::Pruned;
+pub use upkeep::{ForgetsSession, prune};
 
 use crate::budget::{Account, Accounts};
 use crate::caller::{Caller, Callers, TokenFault};
 use crate::config::{ServerConfig, places};
+use crate::faults::{Allowance, is_fault};
 use crate::hosted::{Hosted, World, WorldFault};
 use crate::jobs::Jobs;
-use crate::keep::{AuditRow, Keep, KeepError};
+use crate::keep::{Keep, KeepError, Retention};
 use crate::keys::Running;
 use crate::manifest::{Capability, Catalog, CatalogError};
 use crate::refusal::Refusal;
@@ -28,9 +37,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tally::Tally;
 use traderharness_contract::{FailureClass, Issue};
 use traderharness_harness::{Card, Sandbox};
 use traderharness_market::Store;
+use upkeep::Upkeep;
+
+/// Requests with a token that is nobody's: how many are answered at once, and how many more in a minute. Beyond them such a request is
+/// told to come later; whoever has a token is not held up by those who have none.
+const STRANGERS: (u32, u32) = (600, 300);
+
+/// What looking at sessions and jobs counts as.
+const LOOK: &str = "look";
 
 /// Makes the place where the code of one session runs. Gets the session's id and its card; the error is for the operator.
 pub type OpensSandbox = Arc<dyn Fn(&str, &Card) -> Result<Sandbox, String> + Send + Sync>;
@@ -46,6 +64,8 @@ pub struct HouseConfig {
     pub keep: Option<PathBuf>,
     /// Where code runs; without it `execute_code` answers `environment_unavailable`.
     pub sandbox: Option<OpensSandbox>,
+    /// Removes what `sandbox` made for a session that is kept no longer.
+    pub forget: Option<ForgetsSession>,
     /// Checks every payload of a tool against its output schema.
     pub check_output: bool,
     /// How long a request waits for a session that is busy with another, before it is told to come again. Jobs wait as long as it takes.
@@ -58,7 +78,7 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(30);
 impl HouseConfig {
     /// A house over datasets, kept in memory.
     pub const fn new(server: ServerConfig, datasets: BTreeMap<String, Arc<Store>>) -> Self {
-        Self { server, datasets, keep: None, sandbox: None, check_output: false, session_wait: SESSION_WAIT }
+        Self { server, datasets, keep: None, sandbox: None, forget: None, check_output: false, session_wait: SESSION_WAIT }
     }
 }
 
@@ -96,8 +116,8 @@ pub enum HouseError {
     /// What was kept.
     #[error(transparent)]
     Keep(#[from] KeepError),
-    /// The workers.
-    #[error("the workers of long calls cannot be started")]
+    /// The threads.
+    #[error("the threads of the house cannot be started")]
     Workers(#[source] std::io::Error),
 }
 
@@ -107,8 +127,11 @@ pub struct House {
     catalog: Catalog,
     callers: Callers,
     worlds: BTreeMap<String, Arc<World>>,
-    keep: Keep,
+    keep: Arc<Keep>,
+    tally: Arc<Tally>,
+    _upkeep: Upkeep,
     accounts: Accounts,
+    strangers: Allowance,
     /// Open sessions that were asked for since the house opened.
     hosted: Mutex<BTreeMap<String, Arc<Hosted>>>,
     /// Held while a session is made, so that two requests do not share one free place.
@@ -138,7 +161,7 @@ impl House {
     /// # Errors
     /// [`HouseError`].
     pub fn open(config: HouseConfig) -> Result<Arc<Self>, HouseError> {
-        let HouseConfig { server, datasets, keep, sandbox, check_output, session_wait } = config;
+        let HouseConfig { server, datasets, keep, sandbox, forget, check_output, session_wait } = config;
         let issues = server.faults();
         if !issues.is_empty() {
             return Err(HouseError::Config { issues });
@@ -153,9 +176,13 @@ impl House {
                 .map_err(|fault| HouseError::Profile { profile: profile.name.clone(), fault })?;
             worlds.insert(profile.name.clone(), Arc::new(world));
         }
-        let keep = Keep::open(keep.as_deref())?;
+        let keep = Arc::new(Keep::open(keep.as_deref())?);
         keep.interrupt_jobs()?;
         let accounts = Accounts::of(&server.callers, &keep.budgets()?);
+        let tally = Arc::new(Tally::default());
+        let retention =
+            Retention { days: server.keep.days, most_bytes: u64::from(server.keep.max_megabytes).saturating_mul(1 << 20) };
+        let upkeep = Upkeep::start(Arc::clone(&keep), Arc::clone(&tally), retention, forget).map_err(HouseError::Workers)?;
         let jobs = Jobs::new(server.jobs.waiting);
         let house = Arc::new(Self {
             registry: registry::listing(&catalog),
@@ -171,24 +198,42 @@ impl House {
             session_wait,
             counts: Counts::default(),
             sandbox: Sandboxes(sandbox),
+            strangers: Allowance::new(STRANGERS.0, STRANGERS.1),
             keep,
+            tally,
+            _upkeep: upkeep,
         });
         jobs.work_for(&Arc::downgrade(&house), server.jobs.workers).map_err(HouseError::Workers)?;
         Ok(house)
     }
 
-    /// The caller of a bearer token (the token alone, without `Bearer`).
+    /// The caller of a bearer token (the token alone, without `Bearer`). Never blocks.
     ///
     /// # Errors
-    /// 401 when it is missing or nobody's.
+    /// 401 when it is missing or nobody's; 429 when the caller's requests came to nothing too often, or too many came with nobody's token.
     pub fn authenticate(&self, bearer: Option<&str>) -> Result<Arc<Caller>, Refusal> {
-        let refused = |code: &str, message: &str| {
-            let refusal = Refusal::new(FailureClass::Forbidden, 401, code, message, false);
+        let refused = |caller: &str, refusal: Refusal| {
             self.counts.refused(refusal.class);
+            self.tally.count(caller, "authenticate", None, refusal.class.as_str());
             refusal
         };
-        let Some(token) = bearer else { return Err(refused("token_missing", "A bearer token is needed.")) };
-        self.callers.of_token(token).ok_or_else(|| refused("token_unknown", "The bearer token is nobody's."))
+        if let Some(caller) = bearer.and_then(|token| self.callers.of_token(token)) {
+            self.account_of(&caller)?.faults.check().map_err(|refusal| refused(&caller.id, refusal))?;
+            return Ok(caller);
+        }
+        self.strangers.check().map_err(|refusal| refused("", refusal))?;
+        self.strangers.fault();
+        let (code, message) = match bearer {
+            None => ("token_missing", "A bearer token is needed."),
+            Some(_) => ("token_unknown", "The bearer token is nobody's."),
+        };
+        Err(refused("", Refusal::new(FailureClass::Forbidden, 401, code, message, false)))
+    }
+
+    /// Counts a request of a caller that a door refused before it came here. Never blocks.
+    pub(crate) fn refused_at_the_door(&self, caller: &str, refusal: &Refusal) {
+        self.blame(refusal, caller);
+        self.tally.count(caller, "request", None, refusal.class.as_str());
     }
 
     /// A caller by id, for doors whose other side is the owner of the process (stdio). Never reachable by what a client sends.
@@ -226,15 +271,17 @@ impl House {
         metrics.jobs_running = jobs_running;
         metrics.jobs_waiting = jobs_waiting;
         metrics.audit_rows = self.keep.audit_rows().unwrap_or_default();
+        metrics.keep_bytes = self.keep.used_bytes().unwrap_or_default();
         metrics
     }
 
-    /// Lines of the audit log after a number, at most `limit`: `{seq, caller, capability, session, key_digest, class, units}`. Holds no
-    /// argument, no token and no key; for the operator, no door shows it.
+    /// Lines of the audit log after a number, at most `limit`: `{seq, at, caller, capability, session, key_digest, class, units, count}`,
+    /// those that still were to be counted included. Holds no argument, no token and no key; for the operator, no door shows it.
     ///
     /// # Errors
     /// 503 when the log cannot be read.
     pub fn audit(&self, after: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
+        self.tally.flush(&self.keep)?;
         Ok(self.keep.audit_after(i64::try_from(after).unwrap_or(i64::MAX), limit)?)
     }
 
@@ -242,7 +289,7 @@ impl House {
         &self.catalog
     }
 
-    pub(crate) const fn keep(&self) -> &Keep {
+    pub(crate) fn keep(&self) -> &Keep {
         &self.keep
     }
 
@@ -279,14 +326,26 @@ impl House {
             })
     }
 
-    /// Counts a refusal and adds it to the audit log.
-    fn refused(&self, refusal: &Refusal, caller: &Caller, capability: &str, session: Option<&str>) {
+    /// Counts a refusal for operators, and against its caller where it is a fault of the request.
+    fn blame(&self, refusal: &Refusal, caller: &str) {
         self.counts.refused(refusal.class);
+        if let Some(account) = self.accounts.get(caller).filter(|_| is_fault(refusal)) {
+            account.faults.fault();
+        }
+    }
+
+    /// Counts a request that was refused before it did anything.
+    fn refused(&self, refusal: &Refusal, caller: &Caller, capability: &str, session: Option<&str>) {
         // Names out of a request that are nobody's are not kept: a log is no place for what anybody may write.
         let capability = self.catalog.find(capability).map_or(capability_word(capability), |c| c.name.as_str());
-        let row = AuditRow { caller: &caller.id, capability, session, key_digest: None, class: refusal.class.as_str(), units: 0 };
-        // The refusal stands whether or not it could be noted.
-        let _ = self.keep.note(&row);
+        self.blame(refusal, &caller.id);
+        self.tally.count(&caller.id, capability, session, refusal.class.as_str());
+    }
+
+    /// Counts an answer that was given again.
+    fn replayed(&self, caller: &Caller, capability: &str, session: Option<&str>) {
+        self.counts.replayed();
+        self.tally.count(&caller.id, capability, session, "REPLAYED");
     }
 }
 
@@ -302,6 +361,7 @@ fn capability_word(name: &str) -> &'static str {
         sessions::CREATE => sessions::CREATE,
         sessions::STEP => sessions::STEP,
         sessions::CLOSE => sessions::CLOSE,
+        LOOK => LOOK,
         _ => "unknown",
     }
 }

@@ -24,6 +24,7 @@ mod budget;
 pub mod caller;
 pub mod config;
 mod cursors;
+mod faults;
 mod hosted;
 pub mod house;
 pub mod http;

@@ -164,4 +164,6 @@ pub struct Metrics {
     pub jobs_waiting: u64,
     /// Rows of the audit log.
     pub audit_rows: u64,
+    /// Bytes of the database that hold something.
+    pub keep_bytes: u64,
 }

@@ -21,8 +21,8 @@ use traderharness_harness::written::Format;
 use traderharness_sandbox::Workspace;
 use traderharness_serve::HouseConfig;
 use traderharness_serve::caller::digest_of;
-use traderharness_serve::config::{CallerConfig, MaskChoice, Profile, ServerConfig};
-use traderharness_serve::house::OpensSandbox;
+use traderharness_serve::config::{CallerConfig, CallerLimits, MaskChoice, Profile, ServerConfig};
+use traderharness_serve::house::{ForgetsSession, OpensSandbox};
 
 /// Id of the one caller of a server without a configuration.
 pub(crate) const OWNER: &str = "owner";
@@ -55,6 +55,7 @@ impl Desk {
             datasets,
             keep: options.keep.clone(),
             sandbox: Some(sandbox(options)?),
+            forget: options.keep.as_deref().map(forgets),
             check_output: options.check_output,
             session_wait: traderharness_serve::house::SESSION_WAIT,
         };
@@ -105,7 +106,7 @@ fn of_one(options: &DeskOptions) -> Result<(ServerConfig, token::Kept), Fault> {
         token_sha256: Some(digest_of(&secret.token)),
         grants: vec!["*".to_owned()],
         data_rights: vec!["*".to_owned()],
-        limits: traderharness_serve::config::CallerLimits { sessions: 1_000, concurrent_calls: 64 },
+        limits: CallerLimits { sessions: 1_000, concurrent_calls: 64, faults: 10_000, faults_per_minute: 6_000 },
         ..CallerConfig::default()
     };
     let profile = Profile {
@@ -147,6 +148,19 @@ pub(super) fn schema() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Folder of the files of agents, one folder for each session.
+fn workspaces(keep: &Path) -> PathBuf {
+    keep.join("workspaces")
+}
+
+/// Removes the files of a session that is kept no longer. What cannot be removed stays.
+pub(super) fn forgets(keep: &Path) -> ForgetsSession {
+    let root = workspaces(keep);
+    Arc::new(move |session: &str| {
+        let _ = std::fs::remove_dir_all(root.join(session));
+    })
+}
+
 /// Where the code of sessions runs: one pool for all, a folder of files for each. Without a keep folder the files go with the process.
 fn sandbox(options: &DeskOptions) -> Result<OpensSandbox, Fault> {
     let pool = LatePool::new(&options.interpreter);
@@ -157,7 +171,7 @@ fn sandbox(options: &DeskOptions) -> Result<OpensSandbox, Fault> {
                 .map_err(|e| Fault::new(Class::Environment, e).context("no folder for the files of agents can be made"))?,
         ),
     };
-    let kept = options.keep.as_ref().map(|keep| keep.join("workspaces"));
+    let kept = options.keep.as_deref().map(workspaces);
     Ok(Arc::new(move |session: &str, card: &Card| {
         if card.workspace == CardWorkspace::Shared {
             return Err("a served session shares no folder with others: take `workspace: shared` out of the card".to_owned());

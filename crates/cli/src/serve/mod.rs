@@ -2,6 +2,7 @@
 
 pub(crate) mod desk;
 pub(crate) mod options;
+mod prune;
 mod token;
 
 pub(crate) use options::ServeOptions;
@@ -26,6 +27,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         Some(ServeCommand::Check(check)) => return desk::check(check),
         Some(ServeCommand::Schema) => return desk::schema(),
         Some(ServeCommand::Token(token)) => return draw(token),
+        Some(ServeCommand::Prune(options)) => return prune::run(options),
         None => {}
     }
     let address = options.http.ok_or_else(|| Fault::text(Class::Input, "--http ADDR is missing"))?;

@@ -70,6 +70,9 @@ pub(crate) enum ServeCommand {
     Schema,
     /// Draw a token, and print it with its digest for the configuration.
     Token(TokenOptions),
+    /// Remove from a keep folder what is kept longer than so many days: sessions that ended, with their records, answers and files, and
+    /// lines of the audit log, which are moved to its audit.jsonl. A server does so by itself; this is for a folder that none serves.
+    Prune(PruneOptions),
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +88,23 @@ pub(crate) struct CheckOptions {
 #[derive(Debug, Args)]
 pub(crate) struct TokenOptions {
     /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneOptions {
+    /// Folder of a server that does not run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: PathBuf,
+    /// Days after its end that a session stays.
+    #[arg(long, value_name = "DAYS", default_value_t = traderharness_serve::config::KeepLimits::default().days,
+        value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) older_than: u32,
+    /// Change nothing; say what would be removed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the counts as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -20,6 +20,7 @@ pub(crate) use world::{World, WorldFault};
 use crate::refusal::Refusal;
 use crate::reply::SessionState;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use traderharness_contract::FailureClass;
@@ -108,6 +109,8 @@ pub(crate) struct Hosted {
     free: Condvar,
     /// As its caller last saw it; never waits for a call.
     shown: Mutex<(Stage, SessionState)>,
+    /// Calls in a row whose arguments did not fit, since it came to memory.
+    unfit: AtomicU32,
 }
 
 impl Hosted {
@@ -128,7 +131,18 @@ impl Hosted {
             place: Mutex::new(Place { play, taken: false }),
             free: Condvar::new(),
             shown: Mutex::new((stage, shown)),
+            unfit: AtomicU32::new(0),
         }
+    }
+
+    /// One call more whose arguments do not fit; gives how many in a row there are.
+    pub(crate) fn unfit_again(&self) -> u32 {
+        self.unfit.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// The arguments of a call fitted.
+    pub(crate) fn fitted(&self) {
+        self.unfit.store(0, Ordering::Relaxed);
     }
 
     /// The session, alone; waits as long as it takes.

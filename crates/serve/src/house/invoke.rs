@@ -1,7 +1,7 @@
 //! Calls: admitted, run, kept in one transaction with everything they changed, and answered; as a job where that takes long.
 
-use super::House;
 use super::sessions::{audit_row, state_of};
+use super::{House, LOOK};
 use crate::admission::{Admitted, Ticket, not_open};
 use crate::answer::{Asked, answer, defect, refusal};
 use crate::caller::Caller;
@@ -25,6 +25,33 @@ const SLOW: &[&str] = &["execute_code"];
 /// Characters of arguments that do not fit, up to which the session looks at them. Code with a wrong field beside it is shorter.
 const LONGEST_UNFIT: usize = 32_768;
 
+/// Calls in a row with arguments that do not fit, up to which the session looks at them: each is kept with it and costs its caller
+/// nothing. No model makes so many.
+const MOST_UNFIT: u32 = 200;
+
+/// A call that was refused.
+#[derive(Debug)]
+pub(crate) enum Unserved {
+    /// With what it came to in the keep: it is counted, and its line of the audit log is there.
+    Kept(Refusal),
+    /// Before it did anything.
+    Undone(Refusal),
+}
+
+impl Unserved {
+    fn into_refusal(self) -> Refusal {
+        match self {
+            Self::Kept(refusal) | Self::Undone(refusal) => refusal,
+        }
+    }
+}
+
+impl<T: Into<Refusal>> From<T> for Unserved {
+    fn from(refusal: T) -> Self {
+        Self::Undone(refusal.into())
+    }
+}
+
 impl House {
     /// Calls a tool. The body is the `ToolResult` envelope, or the accepted job.
     ///
@@ -32,27 +59,30 @@ impl House {
     /// [`Refusal`], by the first check that fails: key, tool, revision, own scope, session, parameters, dependencies and data rights,
     /// authority of the operation, budget (spec/seeds.md C6); or the failure of the tool itself.
     pub fn invoke(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
-        self.invoking(caller, invocation, key, watch).inspect_err(|refusal| {
-            let session = invocation.session_id.as_deref().filter(|id| self.find(caller, id).is_ok());
-            self.refused(refusal, caller, &invocation.tool, session);
-        })
+        match self.invoking(caller, invocation, key, watch) {
+            Ok(reply) => Ok(reply),
+            Err(Unserved::Kept(refusal)) => Err(refusal),
+            Err(Unserved::Undone(refusal)) => {
+                let session = invocation.session_id.as_deref().filter(|id| self.find(caller, id).is_ok());
+                self.refused(&refusal, caller, &invocation.tool, session);
+                Err(refusal)
+            }
+        }
     }
 
-    fn invoking(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Refusal> {
+    fn invoking(&self, caller: &Arc<Caller>, invocation: &Invocation, key: &str, watch: &Watch) -> Result<Reply, Unserved> {
         match self.admit(caller, invocation, key)? {
             Admitted::Again(kept, outcome) => {
-                self.counts.replayed();
-                let row = audit_row(caller, &kept.capability, invocation.session_id.as_deref(), &kept, "REPLAYED", 0);
-                self.keep.note(&row)?;
-                outcome.reply(true)
+                self.replayed(caller, &kept.capability, invocation.session_id.as_deref());
+                outcome.reply(true).map_err(Unserved::Kept)
             }
-            Admitted::Unfit { hosted, tool, input } => Err(self.unfit(&hosted, &tool, &input)),
+            Admitted::Unfit { hosted, tool, input } => Err(self.unfit(&hosted, &tool, &input).into()),
             Admitted::Run(ticket) => {
                 let slow = SLOW.contains(&ticket.tool.as_str()) && self.runs_code();
                 if invocation.job || slow {
                     self.start_job(ticket, invocation.job, watch)
                 } else {
-                    self.perform(&ticket, &watch.cancel, None).map_err(|boxed| *boxed)
+                    self.perform(&ticket, &watch.cancel, None)
                 }
             }
         }
@@ -72,6 +102,13 @@ impl House {
                  send arguments that fit its schema."
             );
             return Refusal::new(FailureClass::InvalidInput, 422, "arguments_too_long", message, true).with("tool", tool);
+        }
+        if hosted.unfit_again() > MOST_UNFIT {
+            let message = format!(
+                "The arguments do not fit {tool}. {MOST_UNFIT} calls of this session in a row did not fit their tools, so what does not \
+                 fit is not looked at any more; the next call that fits its schema ends that."
+            );
+            return Refusal::new(FailureClass::InvalidInput, 422, "too_many_unfit", message, true).with("tool", tool);
         }
         let mut guard = match hosted.lock_within(self.session_wait) {
             Ok(guard) => guard,
@@ -105,12 +142,7 @@ impl House {
 
     /// Runs an admitted call and keeps everything it changed in one transaction: its operation, its records, its answer, its cost, its
     /// line of the audit log, and the end of its job. Nobody is answered before.
-    pub(crate) fn perform(
-        &self,
-        ticket: &Ticket,
-        cancel: &CancelToken,
-        job: Option<(&str, &Finish)>,
-    ) -> Result<Reply, Box<Refusal>> {
+    pub(crate) fn perform(&self, ticket: &Ticket, cancel: &CancelToken, job: Option<(&str, &Finish)>) -> Result<Reply, Unserved> {
         let hosted = &ticket.hosted;
         // Whoever asked for a job is not kept waiting by its place in the line.
         let mut guard = match job {
@@ -119,16 +151,16 @@ impl House {
         };
         // It may have been closed while this call waited for the one before.
         if hosted.stage() != Stage::Open {
-            return Err(Box::new(not_open(hosted.stage())));
+            return Err(not_open(hosted.stage()).into());
         }
         let play = self.loaded(hosted, &mut guard)?;
         let called = catch_unwind(AssertUnwindSafe(|| play.call(&ticket.tool, &ticket.input, cancel.clone())));
         let done = match called {
             Ok(Ok(done)) => done,
-            Ok(Err(fault)) => return Err(Box::new(self.failed(&ticket.caller, hosted, &mut guard, &fault))),
+            Ok(Err(fault)) => return Err(self.failed(&ticket.caller, hosted, &mut guard, &fault).into()),
             Err(_) => {
                 *guard = None;
-                return Err(Box::new(defect("the call broke off")));
+                return Err(defect("the call broke off").into());
             }
         };
         let (outcome, class, transient) = match self.answered(ticket, &done, play.session()) {
@@ -161,7 +193,7 @@ impl House {
                 sessions::show(t, hosted.number, stage.as_str(), shown)?;
             }
             match job {
-                None if stays => answers::answer(t, &ticket.kept, &ticket.request, &outcome)?,
+                None if stays => answers::answer(t, hosted.number, &ticket.kept, &ticket.request, &outcome)?,
                 None => {}
                 Some((id, _)) => {
                     let state = if succeeded { JobState::Succeeded } else { JobState::Failed };
@@ -182,7 +214,7 @@ impl House {
             // What was not kept did not happen: the session is made again from what was.
             *guard = None;
             ticket.reservation.undo();
-            return Err(Box::new(fault.into()));
+            return Err(Refusal::from(fault).into());
         }
         play.kept(records.len());
         if let Some(state) = state {
@@ -193,11 +225,16 @@ impl House {
             self.hosted().remove(&hosted.id);
         }
         self.counts.called(ticket.effect, units);
+        hosted.fitted();
         let result = outcome.reply(false);
+        match &result {
+            Ok(_) => ticket.reservation.faults().success(),
+            Err(refusal) => self.blame(refusal, &ticket.caller.id),
+        }
         if let (Some((_, finish)), Some(state)) = (job, finish) {
             finish.done(state, result.clone());
         }
-        result.map_err(Box::new)
+        result.map_err(Unserved::Kept)
     }
 
     fn answered(
@@ -217,14 +254,14 @@ impl House {
     }
 
     /// Keeps a job, hands it to the workers and waits as long as the caller likes.
-    fn start_job(&self, mut ticket: Box<Ticket>, asked_for: bool, watch: &Watch) -> Result<Reply, Refusal> {
+    fn start_job(&self, mut ticket: Box<Ticket>, asked_for: bool, watch: &Watch) -> Result<Reply, Unserved> {
         self.jobs.room()?;
         let id = random::letters(26).ok().and_then(|rest| JobId::new(rest).ok()).ok_or_else(|| defect("a job without an id"))?;
         let body = json!({ "job_id": id, "state": "accepted", "status_url": status_url(id.as_str()) });
         let outcome = Outcome::Accepted { body };
         self.keep.together(|t| {
             jobs::insert(t, id.as_str(), &ticket.caller.id, &ticket.hosted.id, &ticket.capability, &ticket.kept.key)?;
-            answers::answer(t, &ticket.kept, &ticket.request, &outcome)?;
+            answers::answer(t, ticket.hosted.number, &ticket.kept, &ticket.request, &outcome)?;
             let session = Some(ticket.hosted.id.as_str());
             answers::audit(t, &audit_row(&ticket.caller, &ticket.capability, session, &ticket.kept, "ACCEPTED", 0))
         })?;
@@ -233,7 +270,7 @@ impl House {
         // Who asks for a job wants its id, not its result.
         let patience = watch.patience.or((!asked_for).then_some(self.patience)).filter(|patience| !patience.is_zero());
         let finish = self.jobs.submit(id.as_str().to_owned(), ticket, watch.cancel.clone(), patience.is_some());
-        let accepted = || outcome.reply(false);
+        let accepted = || outcome.reply(false).map_err(Unserved::Kept);
         let Some(patience) = patience else { return accepted() };
         let tick = |seconds: u64| {
             if let Some(progress) = &watch.progress {
@@ -241,7 +278,7 @@ impl House {
             }
         };
         match finish.wait(patience, &tick) {
-            Some(result) => result,
+            Some(result) => result.map_err(Unserved::Kept),
             None => accepted(),
         }
     }
@@ -250,22 +287,23 @@ impl House {
     pub(crate) fn run_job(&self, work: Work) {
         let Work { id, ticket, cancel, finish } = work;
         let run = || {
-            if cancel.is_cancelled() { Err(Box::new(cancelled())) } else { self.perform(&ticket, &cancel, Some((&id, &finish))) }
+            if cancel.is_cancelled() { Err(cancelled().into()) } else { self.perform(&ticket, &cancel, Some((&id, &finish))) }
         };
-        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(Box::new(defect("the job broke off"))));
+        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(defect("the job broke off").into()));
         // What failed before anything was kept is settled here; its key may come again.
-        if let Err(refusal) = result {
+        if let Err(unserved) = result {
+            let refusal = unserved.into_refusal();
             let state = finish.lock();
             if !matches!(*state, Wait::Done(_)) {
-                self.settle_undone(&id, &ticket, *refusal.clone());
-                finish.done(state, Err(*refusal));
+                self.settle_undone(&id, &ticket, refusal.clone());
+                finish.done(state, Err(refusal));
             }
         }
     }
 
     fn settle_undone(&self, id: &str, ticket: &Ticket, refusal: Refusal) {
         let state = if refusal.code == "cancelled" { JobState::Cancelled } else { JobState::Failed };
-        self.counts.refused(refusal.class);
+        self.blame(&refusal, &ticket.caller.id);
         let class = refusal.class.as_str();
         let outcome = Outcome::Refused(refusal);
         // When even this cannot be kept, the job is found interrupted when the house opens again.
@@ -282,6 +320,10 @@ impl House {
     /// # Errors
     /// `INVALID_INPUT` for an id of another kind, 404 for an unknown one and for one of another caller.
     pub fn job(&self, caller: &Caller, id: &str) -> Result<Reply, Refusal> {
+        self.looking_at(caller, id).inspect_err(|refusal| self.refused(refusal, caller, LOOK, None))
+    }
+
+    fn looking_at(&self, caller: &Caller, id: &str) -> Result<Reply, Refusal> {
         let id = JobId::parse(id)
             .map_err(|fault| Refusal::new(FailureClass::InvalidInput, 422, "invalid_job_id", fault.failure().message, true))?;
         let running = self.jobs.is_running(id.as_str());

@@ -1,6 +1,6 @@
 //! Sessions of the house: made, looked at, moved, closed. A caller finds its own; every other one is not there.
 
-use super::House;
+use super::{House, LOOK};
 use crate::admission::{not_open, other_request, unknown_revision};
 use crate::caller::Caller;
 use crate::hosted::{Hosted, Play, Stage, World, restore};
@@ -41,7 +41,7 @@ impl House {
         let body = json!({ "profile": request.profile, "agent_revision_id": request.agent_revision_id });
         let digest = digest_of_request(&body);
         let _claim = self.running.claim(&kept, &digest)?;
-        if let Some(again) = self.again(&kept, &digest)? {
+        if let Some(again) = self.again(caller, &kept, &digest)? {
             return Ok(again);
         }
         let profile = request.profile.as_ref().unwrap_or(&caller.profile);
@@ -85,7 +85,7 @@ impl House {
         let number = self.keep.together(|t| {
             let number = sessions::insert(t, &row)?;
             sessions::append(t, number, 0, None, &json!("start"), 0, &records)?;
-            answers::answer(t, &kept, &digest, &outcome)?;
+            answers::answer(t, number, &kept, &digest, &outcome)?;
             answers::audit(t, &audit_row(caller, CREATE, Some(&id), &kept, "OK", 0))?;
             Ok(number)
         })?;
@@ -115,7 +115,7 @@ impl House {
     /// # Errors
     /// 404, the same for an unknown id and for a session of another caller.
     pub fn session(&self, caller: &Caller, id: &str) -> Result<SessionState, Refusal> {
-        Ok(self.find(caller, id)?.shown().1)
+        Ok(self.look(caller, id)?.shown().1)
     }
 
     /// Moves the clock to the next decision point, after close_2 to the next day; the body is the [`SessionState`].
@@ -139,7 +139,7 @@ impl House {
         let kept = Kept { caller: caller.id.clone(), capability: what.to_owned(), key: key_digest(key)? };
         let digest = digest_of_request(&json!({ "session_id": id }));
         let _claim = self.running.claim(&kept, &digest)?;
-        if let Some(again) = self.again(&kept, &digest)? {
+        if let Some(again) = self.again(caller, &kept, &digest)? {
             return Ok(again);
         }
         let closes = what == CLOSE;
@@ -210,7 +210,7 @@ impl House {
                 sessions::append(t, hosted.number, play.ops, None, &op, play.records, records)?;
             }
             sessions::show(t, hosted.number, stage.as_str(), &shown)?;
-            answers::answer(t, kept, digest, &outcome)?;
+            answers::answer(t, hosted.number, kept, digest, &outcome)?;
             answers::audit(t, &audit_row(caller, what, Some(&hosted.id), kept, "OK", 0))
         })?;
         if let (Some(play), Some(records)) = (play, records) {
@@ -229,7 +229,7 @@ impl House {
     /// # Errors
     /// As [`House::session`].
     pub fn brief(&self, caller: &Caller, id: &str) -> Result<Vec<BriefText>, Refusal> {
-        let hosted = self.find(caller, id)?;
+        let hosted = self.look(caller, id)?;
         if hosted.stage() != Stage::Open {
             // Nothing is said any more, and making a session again for that would cost as much as the session did.
             return Ok(vec![BriefText { role: "system".to_owned(), text: self.world(&hosted.profile)?.system() }]);
@@ -243,7 +243,7 @@ impl House {
     /// # Errors
     /// As [`House::session`].
     pub fn account(&self, caller: &Caller, id: &str) -> Result<Value, Refusal> {
-        Ok(self.find(caller, id)?.shown().1.account)
+        Ok(self.look(caller, id)?.shown().1.account)
     }
 
     /// Tools that can be called now in this session and that the caller is entitled to, in catalog order.
@@ -262,7 +262,7 @@ impl House {
     /// # Errors
     /// As [`House::session`].
     pub fn listed(&self, caller: &Caller, id: &str) -> Result<Vec<OfferedTool<'_>>, Refusal> {
-        let hosted = self.find(caller, id)?;
+        let hosted = self.look(caller, id)?;
         let (stage, state) = hosted.shown();
         if stage != Stage::Open {
             return Ok(Vec::new());
@@ -307,8 +307,13 @@ impl House {
     /// # Errors
     /// As [`House::session`].
     pub fn trajectory(&self, caller: &Caller, id: &str, from: u64, limit: usize) -> Result<Vec<Value>, Refusal> {
-        let hosted = self.find(caller, id)?;
+        let hosted = self.look(caller, id)?;
         Ok(self.keep.records(hosted.number, i64::try_from(from).unwrap_or(i64::MAX), limit.min(RECORDS))?)
+    }
+
+    /// A session that the caller asks about; one that is not there is a fault of the request.
+    fn look(&self, caller: &Caller, id: &str) -> Result<Arc<Hosted>, Refusal> {
+        self.find(caller, id).inspect_err(|refusal| self.refused(refusal, caller, LOOK, None))
     }
 
     /// A session of the caller, open or not. Every other id is the same 404.
@@ -405,6 +410,7 @@ impl House {
                 key_digest: None,
                 class: refusal.class.as_str(),
                 units: 0,
+                count: 1,
             };
             // In memory it stays stopped also when that cannot be kept.
             let _ = self.keep.together(|t| {
@@ -417,12 +423,12 @@ impl House {
     }
 
     /// The answer that a key got, when it was for the same request.
-    fn again(&self, kept: &Kept, digest: &[u8; 32]) -> Result<Option<Reply>, Refusal> {
+    fn again(&self, caller: &Caller, kept: &Kept, digest: &[u8; 32]) -> Result<Option<Reply>, Refusal> {
         match self.keep.answer(kept)? {
             None => Ok(None),
             Some(before) if before.request != *digest => Err(other_request()),
             Some(before) => {
-                self.counts.replayed();
+                self.replayed(caller, &kept.capability, None);
                 before.outcome.reply(true).map(Some)
             }
         }
@@ -447,7 +453,7 @@ pub(super) fn audit_row<'a>(
     class: &'a str,
     units: u64,
 ) -> AuditRow<'a> {
-    AuditRow { caller: &caller.id, capability, session, key_digest: Some(kept.key), class, units }
+    AuditRow { caller: &caller.id, capability, session, key_digest: Some(kept.key), class, units, count: 1 }
 }
 
 /// A session as its caller sees it.

@@ -299,7 +299,7 @@ struct Operation {
 impl Operation {
     fn get(id: &'static str, summary: &'static str, parameters: &'static [&'static str], answer: &str) -> Self {
         let answers = vec![(200, json_answer("What was asked for.", answer))];
-        Self { id, summary, parameters, body: None, answers, refuses: &[400, 401, 403, 404, 422, 431, 500, 503] }
+        Self { id, summary, parameters, body: None, answers, refuses: &[400, 401, 403, 404, 422, 429, 431, 500, 503] }
     }
 
     fn post(id: &'static str, summary: &'static str, parameters: &'static [&'static str], body: (&'static str, bool)) -> Self {

@@ -56,6 +56,7 @@ impl Figures {
             ("replayed_total", "counter", "Answers given again under a key.", house.replayed),
             ("budget_units_total", "counter", "Units of budget that were settled.", house.units),
             ("audit_rows_total", "counter", "Rows of the audit log.", house.audit_rows),
+            ("keep_bytes", "gauge", "Bytes that are kept.", house.keep_bytes),
             ("sessions", "gauge", "Open sessions.", house.sessions),
             ("sessions_loaded", "gauge", "Sessions that stand in memory.", house.sessions_loaded),
             ("jobs_running", "gauge", "Jobs that run.", house.jobs_running),

@@ -108,6 +108,9 @@ async fn pass(State(door): State<Door>, mut request: Request, next: Next) -> Res
         Ok(()) => next.run(Request::from_parts(head, body)).await,
         Err(refusal) => answer::refused(&refusal),
     };
+    if let (Some(Uncounted(refusal)), Some(caller)) = (response.extensions_mut().remove(), name.get()) {
+        inner.house.refused_at_the_door(caller, &refusal);
+    }
     if !route.starts_with(MCP) {
         response = in_our_words(response);
     }
@@ -166,19 +169,31 @@ fn in_our_words(response: Response<Body>) -> Response<Body> {
 }
 
 /// A refusal on its way out.
-struct Refused(Refusal);
+struct Refused {
+    refusal: Refusal,
+    /// Whether the house knows of it.
+    counted: bool,
+}
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self(refusal)
+        Self { refusal, counted: false }
     }
 }
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response<Body> {
-        answer::refused(&self.0)
+        let mut response = answer::refused(&self.refusal);
+        if !self.counted {
+            response.extensions_mut().insert(Uncounted(self.refusal));
+        }
+        response
     }
 }
+
+/// What a request was refused for before the house heard of it.
+#[derive(Clone)]
+struct Uncounted(Refusal);
 
 type Done = Result<Answer, Refused>;
 
@@ -254,7 +269,8 @@ impl Door {
         work: impl FnOnce(&House, &Arc<Caller>) -> Result<Answer, Refusal> + Send + 'static,
     ) -> Done {
         let (house, seen) = (Arc::clone(&self.0.house), Arc::clone(&caller));
-        Ok(self.0.gate.run(&caller.id, move || work(&house, &seen)).await?)
+        let done = self.0.gate.run(&caller.id, move || work(&house, &seen)).await;
+        done.map_err(|refusal| Refused { refusal, counted: true })
     }
 
     /// The object in a body.
@@ -291,7 +307,9 @@ async fn tool(State(door): State<Door>, Authed(caller): Authed, Path(name): Path
         let found = served.find(|c| c.name == name || c.tool.as_deref() == Some(name.as_str()));
         found.cloned().ok_or_else(|| {
             let message = "No tool of this name is served to this caller.";
-            Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_tool", message, false)
+            let refusal = Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_tool", message, false);
+            house.refused_at_the_door(&caller.id, &refusal);
+            refusal
         })
     })
     .await

@@ -4,11 +4,12 @@ use super::pack::{pack, unpack};
 use super::{Keep, KeepError};
 use crate::refusal::Refusal;
 use crate::reply::{Completed, Reply, ReplyKind};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use traderharness_contract::json::text;
+use traderharness_market::Day;
 
 /// What a key was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,7 @@ pub(crate) struct KeptAnswer {
 /// A line of the audit log. Holds no argument, no token and no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditRow<'a> {
+    /// Nobody's: empty.
     pub(crate) caller: &'a str,
     pub(crate) capability: &'a str,
     pub(crate) session: Option<&'a str>,
@@ -68,12 +70,22 @@ pub(crate) struct AuditRow<'a> {
     /// `OK`, `ACCEPTED`, `REPLAYED` or a class of C6.
     pub(crate) class: &'a str,
     pub(crate) units: u64,
+    /// How many equal lines it stands for.
+    pub(crate) count: u64,
 }
 
-/// Keeps an answer. A second one under the key is a defect and fails.
-pub(crate) fn answer(t: &Transaction<'_>, kept: &Kept, request: &[u8; 32], outcome: &Outcome) -> Result<(), KeepError> {
-    t.prepare_cached("INSERT INTO answers (caller, capability, key, body, kind, answer) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-        .execute(params![kept.caller, kept.capability, kept.key, request, kind(outcome), pack(outcome)?])?;
+/// Keeps an answer of a session, named by its number. A second one under the key is a defect and fails.
+pub(crate) fn answer(
+    t: &Transaction<'_>,
+    session: i64,
+    kept: &Kept,
+    request: &[u8; 32],
+    outcome: &Outcome,
+) -> Result<(), KeepError> {
+    t.prepare_cached(
+        "INSERT INTO answers (caller, capability, key, body, kind, answer, session) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![kept.caller, kept.capability, kept.key, request, kind(outcome), pack(outcome)?, session])?;
     Ok(())
 }
 
@@ -111,7 +123,8 @@ pub(crate) fn budget(t: &Transaction<'_>, caller: &str, available: u64) -> Resul
 /// Adds a line to the audit log.
 pub(crate) fn audit(t: &Transaction<'_>, row: &AuditRow<'_>) -> Result<(), KeepError> {
     t.prepare_cached(
-        "INSERT INTO audit (caller, capability, session, key_digest, class, units) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO audit (at, caller, capability, session, key_digest, class, units, count)
+         VALUES (unixepoch(), ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
     .execute(params![
         row.caller,
@@ -119,7 +132,8 @@ pub(crate) fn audit(t: &Transaction<'_>, row: &AuditRow<'_>) -> Result<(), KeepE
         row.session,
         row.key_digest.map(|digest| crate::caller::hex(&digest[..8])),
         row.class,
-        i64::try_from(row.units).unwrap_or(i64::MAX)
+        i64::try_from(row.units).unwrap_or(i64::MAX),
+        i64::try_from(row.count).unwrap_or(i64::MAX)
     ])?;
     Ok(())
 }
@@ -148,22 +162,7 @@ impl Keep {
 
     /// Lines of the audit log after a number, at most `limit`, as objects.
     pub(crate) fn audit_after(&self, after: i64, limit: usize) -> Result<Vec<Value>, KeepError> {
-        let connection = self.lock();
-        let mut statement = connection.prepare_cached(
-            "SELECT seq, caller, capability, session, key_digest, class, units FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-        )?;
-        let rows = statement.query_map(params![after, i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
-            Ok(serde_json::json!({
-                "seq": row.get::<_, i64>(0)?,
-                "caller": row.get::<_, String>(1)?,
-                "capability": row.get::<_, String>(2)?,
-                "session": row.get::<_, Option<String>>(3)?,
-                "key_digest": row.get::<_, Option<String>>(4)?,
-                "class": row.get::<_, String>(5)?,
-                "units": row.get::<_, i64>(6)?,
-            }))
-        })?;
-        Ok(rows.collect::<Result<Vec<_>, _>>()?)
+        audit_lines(&self.lock(), "seq > ?1", after, i64::try_from(limit).unwrap_or(i64::MAX))
     }
 
     /// Lines of the audit log.
@@ -171,9 +170,47 @@ impl Keep {
         let last: i64 = self.lock().query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?;
         Ok(u64::try_from(last).unwrap_or(0))
     }
+}
 
-    /// Adds a line to the audit log on its own.
-    pub(crate) fn note(&self, row: &AuditRow<'_>) -> Result<(), KeepError> {
-        self.together(|t| audit(t, row))
+/// Lines of the audit log under a condition on `?1`, in their order, at most `limit`.
+pub(super) fn audit_lines(connection: &Connection, condition: &str, bound: i64, limit: i64) -> Result<Vec<Value>, KeepError> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT seq, at, caller, capability, session, key_digest, class, units, count FROM audit
+         WHERE {condition} ORDER BY seq LIMIT ?2"
+    ))?;
+    let rows = statement.query_map(params![bound, limit], |row| {
+        let caller: String = row.get(2)?;
+        Ok(serde_json::json!({
+            "seq": row.get::<_, i64>(0)?,
+            "at": moment(row.get(1)?),
+            "caller": (!caller.is_empty()).then_some(caller),
+            "capability": row.get::<_, String>(3)?,
+            "session": row.get::<_, Option<String>>(4)?,
+            "key_digest": row.get::<_, Option<String>>(5)?,
+            "class": row.get::<_, String>(6)?,
+            "units": row.get::<_, i64>(7)?,
+            "count": row.get::<_, i64>(8)?,
+        }))
+    })?;
+    Ok(rows.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Seconds since 1970 as a moment in UTC.
+fn moment(seconds: i64) -> String {
+    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let day = Day(i32::try_from(days).unwrap_or(0));
+    format!("{day}T{:02}:{:02}:{:02}Z", of_day / 3_600, of_day / 60 % 60, of_day % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_told_in_utc() {
+        let check = |seconds: i64, expected: &str| assert_eq!(moment(seconds), expected);
+        check(0, "1970-01-01T00:00:00Z");
+        check(951_868_799, "2000-02-29T23:59:59Z");
+        check(951_868_800, "2000-03-01T00:00:00Z");
     }
 }

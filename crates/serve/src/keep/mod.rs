@@ -5,82 +5,22 @@
 pub(crate) mod answers;
 pub(crate) mod jobs;
 mod pack;
+pub(crate) mod prune;
+mod schema;
 pub(crate) mod sessions;
 
 pub(crate) use answers::{AuditRow, Kept, Outcome};
 pub(crate) use jobs::JobState;
+pub use prune::Pruned;
+pub(crate) use prune::Retention;
 pub(crate) use sessions::SessionRow;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Name of the file in the folder.
 const FILE: &str = "house.sqlite";
-
-/// Version of the tables below; a file of another version is refused, never changed.
-const SCHEMA_VERSION: i64 = 1;
-
-const TABLES: &str = "
-CREATE TABLE sessions (
-    id TEXT PRIMARY KEY,
-    number INTEGER NOT NULL UNIQUE,
-    caller TEXT NOT NULL,
-    profile TEXT NOT NULL,
-    agent_revision TEXT,
-    made_of BLOB NOT NULL,
-    mask_key BLOB NOT NULL,
-    state TEXT NOT NULL,
-    shown BLOB NOT NULL
-) STRICT;
-CREATE INDEX sessions_of ON sessions (caller, number);
-CREATE TABLE ops (
-    session INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    tool TEXT,
-    arguments BLOB,
-    records INTEGER NOT NULL,
-    PRIMARY KEY (session, number)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE records (
-    session INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    record BLOB NOT NULL,
-    PRIMARY KEY (session, number)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE answers (
-    caller TEXT NOT NULL,
-    capability TEXT NOT NULL,
-    key BLOB NOT NULL,
-    body BLOB NOT NULL,
-    kind INTEGER NOT NULL,
-    answer BLOB NOT NULL,
-    PRIMARY KEY (caller, capability, key)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE jobs (
-    id TEXT PRIMARY KEY,
-    caller TEXT NOT NULL,
-    session TEXT NOT NULL,
-    capability TEXT NOT NULL,
-    key BLOB NOT NULL,
-    state TEXT NOT NULL,
-    answer BLOB
-) STRICT;
-CREATE INDEX jobs_open ON jobs (state) WHERE state IN ('accepted', 'running');
-CREATE TABLE budgets (
-    caller TEXT PRIMARY KEY,
-    available INTEGER NOT NULL
-) STRICT;
-CREATE TABLE audit (
-    seq INTEGER PRIMARY KEY,
-    caller TEXT NOT NULL,
-    capability TEXT NOT NULL,
-    session TEXT,
-    key_digest TEXT,
-    class TEXT NOT NULL,
-    units INTEGER NOT NULL
-) STRICT;
-";
 
 /// Why something is not kept or not found again.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +36,7 @@ pub enum KeepError {
     #[error("another process serves this folder")]
     InUse,
     /// Written by another version.
-    #[error("the database has version {found}, and this program reads version {SCHEMA_VERSION}")]
+    #[error("the database has version {found}, and this program reads version {}", schema::VERSION)]
     Version {
         /// Version found.
         found: i64,
@@ -115,6 +55,7 @@ pub enum KeepError {
 #[derive(Debug)]
 pub(crate) struct Keep {
     connection: Mutex<Connection>,
+    folder: Option<PathBuf>,
 }
 
 impl Keep {
@@ -132,6 +73,7 @@ impl Keep {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => KeepError::InUse,
             _ => fault.into(),
         };
+        schema::prepare(&connection).map_err(busy)?;
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(busy)?;
         // In WAL this loses nothing to a killed process; only a loss of power may take the last commits.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -142,22 +84,24 @@ impl Keep {
         connection.set_prepared_statement_cache_capacity(64);
         let mut keep = connection;
         let transaction = keep.transaction_with_behavior(TransactionBehavior::Immediate).map_err(busy)?;
-        let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        match version {
-            0 => {
-                transaction.execute_batch(TABLES)?;
-                transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            }
-            SCHEMA_VERSION => {}
-            found => return Err(KeepError::Version { found }),
-        }
+        schema::bring_up(&transaction)?;
         transaction.commit()?;
-        Ok(Self { connection: Mutex::new(keep) })
+        Ok(Self { connection: Mutex::new(keep), folder: folder.map(Path::to_owned) })
     }
 
     /// The connection. A panic in the middle of a transaction rolled it back, so the connection is still good.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where it is kept; `None` in memory.
+    fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Whether a folder holds a file of ours.
+    pub(crate) fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).is_file()
     }
 
     /// Runs something as one transaction: all of it is kept, or nothing.
@@ -171,19 +115,24 @@ impl Keep {
 }
 
 /// The file in the folder, both readable by the owner alone.
-fn private_file(folder: &Path) -> std::io::Result<std::path::PathBuf> {
+fn private_file(folder: &Path) -> std::io::Result<PathBuf> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
+    for_the_owner_alone(&mut options);
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        builder.mode(0o700);
-        options.mode(0o600);
-    }
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
     let path = folder.join(FILE);
     options.open(&path)?;
     Ok(path)
+}
+
+/// A file that is made by these options is readable by its owner alone, where the system knows owners.
+fn for_the_owner_alone(options: &mut std::fs::OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    #[cfg(not(unix))]
+    let _ = options;
 }

@@ -87,11 +87,11 @@ pub(crate) fn insert(t: &Transaction<'_>, row: &SessionRow) -> Result<i64, KeepE
 
 /// Keeps what a session is now.
 pub(crate) fn show(t: &Transaction<'_>, number: i64, state: &str, shown: &Value) -> Result<(), KeepError> {
-    t.prepare_cached("UPDATE sessions SET state = ?2, shown = ?3 WHERE number = ?1")?.execute(params![
-        number,
-        state,
-        pack(shown)?
-    ])?;
+    t.prepare_cached(
+        "UPDATE sessions SET state = ?2, shown = ?3,
+         ended = CASE WHEN ?2 = 'open' THEN NULL ELSE coalesce(ended, unixepoch()) END WHERE number = ?1",
+    )?
+    .execute(params![number, state, pack(shown)?])?;
     Ok(())
 }
 

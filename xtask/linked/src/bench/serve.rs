@@ -44,7 +44,7 @@ fn served(bench: &mut House) -> anyhow::Result<Served> {
         id: "bench".into(),
         grants: vec!["*".into()],
         data_rights: vec!["*".into()],
-        limits: CallerLimits { sessions: 1_000, concurrent_calls: 64 },
+        limits: CallerLimits { sessions: 1_000, concurrent_calls: 64, ..CallerLimits::default() },
         ..CallerConfig::default()
     };
     let server = ServerConfig { callers: vec![caller], profiles: vec![profile], ..ServerConfig::default() };
