@@ -200,6 +200,8 @@ pub(crate) struct CompareOptions {
     #[arg(long)]
     pub(crate) no_baselines: bool,
     #[command(flatten)]
+    pub(crate) contract: ContractOptions,
+    #[command(flatten)]
     pub(crate) interpreter: InterpreterOptions,
     #[command(flatten)]
     pub(crate) limits: LimitOptions,

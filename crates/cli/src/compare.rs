@@ -21,6 +21,7 @@ use crate::source;
 use rank::Difference;
 use serde_json::{Value, json};
 use spec::{Entrant, Spec};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use traderharness_harness::CancelToken;
@@ -71,6 +72,9 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
         }
     };
     let hides_dates = Manifest::hides(spec.mask).0;
+    if let Some(note) = spec.chosen.note().filter(|_| Manifest::hides(spec.mask).1) {
+        tell(note);
+    }
     if let Some(note) = unreached.as_ref().filter(|_| !quiet || hides_dates) {
         tell(&format!("note: {note}"));
     }
@@ -144,7 +148,8 @@ impl Arena<'_> {
             mask_dates,
             mask_entities,
             ..Manifest::of(entrant.card.clone(), agent)
-        };
+        }
+        .under(self.spec.chosen(entrant));
         let world = World::over(self.market.clone(), &mut manifest, &asked, key.to_vec(), false, &Offer::default())?;
         let pool = LatePool::new(&self.options.interpreter);
         let files = Files::open(&world.card, None, Some(folder.workspace()))?;
@@ -175,6 +180,8 @@ impl Arena<'_> {
 struct Row {
     name: String,
     is_baseline: bool,
+    /// Name of the contract it played under.
+    contract: String,
     ended: Vec<Ended>,
     rank: Option<usize>,
 }
@@ -223,7 +230,13 @@ impl Compared {
             .entrants
             .iter()
             .zip(played)
-            .map(|(e, ended)| Row { name: e.name.clone(), is_baseline: e.is_baseline, ended, rank: None })
+            .map(|(e, ended)| Row {
+                name: e.name.clone(),
+                is_baseline: e.is_baseline,
+                contract: spec.chosen(e).contract.name().to_owned(),
+                ended,
+                rank: None,
+            })
             .collect();
         let returns: Vec<Vec<f64>> = rows.iter().map(Row::returns).collect();
         let whole = |n: &usize| rows[*n].ended.iter().all(|ended| ended.fault.is_none());
@@ -252,6 +265,7 @@ impl Compared {
             "entrants": self.rows.iter().map(|row| json!({
                 "name": row.name,
                 "baseline": row.is_baseline,
+                "contract": row.contract,
                 "rank": row.rank,
                 "total_return_pct": row.mean(|r| r.metrics.total_return_pct),
                 "results": row.ended.iter().map(|ended| json!({ "fault": ended.fault, "result": ended.result })).collect::<Vec<_>>(),
@@ -331,8 +345,23 @@ impl Compared {
             ]);
         }
         let mut text = format!("\n{}\n{}", figures::table(&lines), figures::table(&counts));
+        text.push_str(&self.contracts());
         text.push_str(&self.ranking());
         text
+    }
+
+    /// Who played under what, where not all played under one contract.
+    fn contracts(&self) -> String {
+        let mut under: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        self.rows.iter().for_each(|row| under.entry(&row.contract).or_default().push(&row.name));
+        if under.len() < 2 {
+            return String::new();
+        }
+        let each: Vec<String> = under.iter().map(|(contract, names)| format!("{contract}: {}", names.join(", "))).collect();
+        format!(
+            "\nPlayed under {}. A rule reads results in the shape of v5; what is traded and charged is the same under every contract.\n",
+            each.join("; ")
+        )
     }
 
     /// What the ranks mean, in words.

@@ -66,7 +66,7 @@ impl Style {
 }
 
 /// Under which contract a run is played.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct ContractOptions {
     /// Contract version: v5, or one of v1 to v4 as they were [default: v5].
     #[arg(long, value_name = "VERSION")]
@@ -83,7 +83,7 @@ pub(crate) struct ContractOptions {
 }
 
 /// A contract and where it comes from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     /// The contract.
     pub(crate) contract: Contract,
@@ -100,9 +100,26 @@ impl Chosen {
     pub(crate) fn note(&self) -> Option<&'static str> {
         self.style.is_reference().then_some(GUESSABLE)
     }
+
+    /// What a rule-based baseline is played under beside agents under this contract: v5, whose results it reads, behind the same mask.
+    pub(crate) fn of_baselines(&self) -> Self {
+        Self { contract: Contract::default(), pack: None, ..self.clone() }
+    }
+
+    /// Whether a rule-based baseline can be played under it: rules read results in the shape that v5 gives them.
+    pub(crate) fn serves_baselines(&self) -> bool {
+        self.contract.has(Behaviour::SuccessField) && !self.contract.has(Behaviour::EarlyPayloads)
+    }
 }
 
 impl ContractOptions {
+    /// These options, with what a file says where they say nothing. A contract and a pack stand in each other's place.
+    pub(crate) fn or(&self, contract: Option<Version>, pack: Option<PathBuf>) -> Self {
+        let named = self.contract.is_some() || self.pack.is_some();
+        let (contract, pack) = if named { (self.contract, self.pack.clone()) } else { (contract, pack) };
+        Self { contract, pack, ..self.clone() }
+    }
+
     /// The contract of a new run.
     pub(crate) fn chosen(&self) -> Result<Chosen, Fault> {
         let (contract, pack) = match &self.pack {

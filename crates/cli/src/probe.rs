@@ -4,6 +4,7 @@
 use crate::agent::{Agent, AgentOptions, Plan, environment};
 use crate::args::CompareOptions;
 use crate::compare::pair::{self, Arm, Pair};
+use crate::contract::ContractOptions;
 use crate::fault::{Class, Fault, Outcome};
 use crate::figures;
 use crate::interpreter::InterpreterOptions;
@@ -144,6 +145,7 @@ impl Probe<'_> {
             mask_key: options.mask_key.clone(),
             seeds: options.seeds,
             no_baselines: true,
+            contract: ContractOptions::default(),
             interpreter: options.interpreter.clone(),
             limits: options.limits.clone(),
             agent: options.agent.clone(),

@@ -21,7 +21,6 @@ use crate::{gate, limits, source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use traderharness_contract::version::Behaviour;
 use traderharness_harness::Card;
 use traderharness_harness::run::{RunStatus, RunSummary};
 use traderharness_harness::written::Format;
@@ -37,13 +36,14 @@ pub(crate) fn run(options: &RunOptions) -> Outcome {
         return Err(Fault::text(Class::Input, "--max-cost needs prices").hint("pass --price-in and --price-out"));
     }
     let chosen = options.contract.chosen()?;
-    // Rules read results, in the shape that v5 gives them.
-    if matches!(agent.plan, Plan::Baseline(_)) && !chosen.contract.has(Behaviour::SuccessField) {
+    if matches!(agent.plan, Plan::Baseline(_)) && !chosen.serves_baselines() {
         return Err(Fault::text(
             Class::Input,
             format!("a rule-based baseline cannot be played under contract {}", chosen.contract.name()),
         )
-        .hint("leave --contract and --pack out"));
+        .hint(
+            "leave --contract and --pack out; `compare --contract` plays baselines under v5 beside agents under another contract",
+        ));
     }
     let settings = options.limits.settings(&agent.plan.model(), limits::on_signal())?;
     let folder = match options.record.as_deref() {

@@ -66,7 +66,8 @@ pub(crate) fn play(
             ended.extend(arena.play(&key_of(first, seed), &folder));
         }
         agent = spec.entrants.first().map(|entrant| entrant.name.clone()).unwrap_or_default();
-        Ok(Arm::of(name, Row { name: agent.clone(), is_baseline: false, ended, rank: None }))
+        let contract = spec.chosen.contract.name().to_owned();
+        Ok(Arm::of(name, Row { name: agent.clone(), is_baseline: false, contract, ended, rank: None }))
     };
     let masked = arm(("masked", MaskChoice::All))?;
     let unmasked = arm(("unmasked", MaskChoice::None))?;

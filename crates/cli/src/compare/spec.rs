@@ -1,7 +1,8 @@
 //! What is compared: read from a file or from options, and checked before anything is loaded.
 
-use crate::agent::{Agent, AgentOptions, Style, beside, environment};
+use crate::agent::{Agent, AgentOptions, Plan, Style, beside, environment};
 use crate::args::{CompareOptions, MaskChoice};
+use crate::contract::Chosen;
 use crate::fault::{Class, Fault, read_value};
 use crate::manifest::Window;
 use crate::run::read_card;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use traderharness_contract::version::Version;
 use traderharness_harness::Card;
 
 /// Seeds of the random baseline.
@@ -24,6 +26,8 @@ struct File {
     data: Option<PathBuf>,
     mask: Option<String>,
     mask_key: Option<PathBuf>,
+    contract: Option<Version>,
+    pack: Option<PathBuf>,
     seeds: Option<u32>,
     baselines: Option<bool>,
     /// Each is read alone, so that a fault names it.
@@ -75,6 +79,8 @@ pub(super) struct Spec {
     pub(super) mask: MaskChoice,
     pub(super) mask_key: Option<PathBuf>,
     pub(super) seeds: u32,
+    /// Under what the agents play.
+    pub(super) chosen: Chosen,
     pub(super) entrants: Vec<Entrant>,
 }
 
@@ -126,6 +132,11 @@ impl Spec {
                 return Err(input(format!("two agents are called {name}")).hint("give each a `name` of its own in a file"));
             }
         }
+        let pack = file.pack.map(|path| beside(place, &path));
+        if file.contract.is_some() && pack.is_some() {
+            return Err(input("`contract` and `pack` stand in each other's place").hint("leave one of them out of the file"));
+        }
+        let chosen = options.contract.or(file.contract, pack).chosen()?;
         let seeds = options.seeds.or(file.seeds).unwrap_or(1);
         if !(1..=100).contains(&seeds) {
             return Err(input(format!("`seeds` is {seeds}; it must be 1 to 100")));
@@ -136,8 +147,15 @@ impl Spec {
             mask,
             mask_key: options.mask_key.clone().or_else(|| file.mask_key.map(|path| beside(place, &path))),
             seeds,
+            chosen,
             entrants,
         })
+    }
+
+    /// Under what one of the agents plays.
+    pub(super) fn chosen(&self, entrant: &Entrant) -> Chosen {
+        let is_rule = matches!(entrant.agent.plan, Plan::Baseline(_));
+        if is_rule && !self.chosen.serves_baselines() { self.chosen.of_baselines() } else { self.chosen.clone() }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::command::{command, ran, repo, run, text};
 use std::path::{Path, PathBuf};
 
 /// True where the binary finds a sandbox by itself.
-fn sandbox() -> bool {
+pub(crate) fn sandbox() -> bool {
     let found = repo("target/sandbox/traderharness_worker.so").exists() && repo("target/sandbox/venv/bin/python").exists();
     if !found {
         println!("skipped: no sandbox here; `cargo xtask setup` makes one");

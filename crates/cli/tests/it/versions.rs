@@ -2,6 +2,8 @@
 //! replayed, and what cannot be replayed is refused before the first request.
 
 mod agents;
+mod code;
+mod compared;
 mod masks;
 
 use crate::command::{Ran, command, ran, repo, run, text};
@@ -209,7 +211,7 @@ fn what_does_not_go_with_a_version_is_bad_input() {
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(says), "`{says}` is not in {}", ran.err);
     };
-    check(&["--baseline", "random", "--contract", "v2"], "baseline");
+    check(&["--baseline", "random", "--contract", "v2"], "compare --contract");
     check(&["--baseline", "random", "--contract", "v6"], "v1, v2, v3, v4 and v5");
     let pack = folder.path().join("p.json");
     std::fs::write(&pack, "{}").unwrap();

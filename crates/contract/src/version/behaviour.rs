@@ -40,7 +40,7 @@ behaviours! {
     8 FiveStepMorningWithoutProtocol "The five-step pre-market workflow is left out for cards with the phase protocol.",
     9 FinishDayAtEveryPoint "`finish_day` is offered at every decision point.",
     10 HorizonLine "The brief says which day of how many it is.",
-    11 StrictArguments "Arguments are validated before a handler sees them; without it they are coerced and clamped.",
+    11 StrictArguments "Arguments are validated before a handler sees them; without it they are coerced and clamped, and a decision card that does not fit fails with the codes of decision cards.",
     12 SuccessField "Results begin with `success`; without it a success is the bare payload.",
     13 OrderErrorCodes "Failed orders carry `error_code`.",
     14 FailureEnvelope "Every failure is the full envelope with code, retryable and correction.",
@@ -48,6 +48,7 @@ behaviours! {
     16 EarlyPayloads "Payloads have the fields and spellings of the first versions.",
     17 ReadsFirst "Calls of one message that only read run before those that change something.",
     18 PermutationByDefault "Entity masks are permutations of real codes unless the manifest says otherwise.",
+    19 PlainCode "`execute_code` gives what the code printed and its `result`; a failure is what was printed and the traceback or reason.",
 }
 
 /// A set of flags.

@@ -88,7 +88,7 @@ impl Version {
     /// The flags of the version.
     pub fn behaviours(self) -> Behaviours {
         use Behaviour as B;
-        const EARLY: [Behaviour; 3] = [B::EarlyPayloads, B::ReadsFirst, B::PermutationByDefault];
+        const EARLY: [Behaviour; 4] = [B::EarlyPayloads, B::ReadsFirst, B::PermutationByDefault, B::PlainCode];
         let own: &[Behaviour] = match self {
             Self::V1 => &[B::FinishDayAtEveryPoint, B::HorizonLine],
             Self::V2 => &[B::DecisionRecordingSection, B::FinishDayAtEveryPoint, B::HorizonLine],

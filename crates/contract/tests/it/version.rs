@@ -30,25 +30,29 @@ fn check_frozen(version: Version, digest: &str, flags: &[u32]) {
 
 #[test]
 fn v1_is_frozen() {
-    check_frozen(Version::V1, "12338a4d03d67c75d437ec7fb300fb90e2fad81fbeca3c467a00cbecd193da44", &[9, 10, 16, 17, 18]);
+    check_frozen(Version::V1, "851a816e11d7c8c34eeebe83e780adfd8f635bd0b37139fedfcbc5deec2406c4", &[9, 10, 16, 17, 18, 19]);
 }
 
 #[test]
 fn v2_is_frozen() {
-    check_frozen(Version::V2, "5811c1a54e540af7433854d942f7988a998335f8920cba135b14b47081cf3176", &[1, 9, 10, 16, 17, 18]);
+    check_frozen(Version::V2, "445761fbb7c1fcd5b774b99e9c9f0639c458695d668fc43f02126132f63a9209", &[1, 9, 10, 16, 17, 18, 19]);
 }
 
 #[test]
 fn v3_is_frozen() {
-    check_frozen(Version::V3, "7a06589e5968db76584b00a268c5f219e012bea026de10b2508d390ce448a227", &[1, 2, 5, 7, 13, 16, 17, 18]);
+    check_frozen(
+        Version::V3,
+        "37d1d579e71f49dae2a7876763c35083f2fde6184004fa435a98a95e1fc3b4d6",
+        &[1, 2, 5, 7, 13, 16, 17, 18, 19],
+    );
 }
 
 #[test]
 fn v4_is_frozen() {
     check_frozen(
         Version::V4,
-        "3315c1ddb994f93d4f5ccaf987c3a4b1509d838d1aaffb79322bf173ad27688a",
-        &[1, 2, 3, 5, 6, 7, 8, 13, 16, 17, 18],
+        "09513d7440368f5290d266e0c46826ff3e069bfb805eb1627a74a5addd4e16ec",
+        &[1, 2, 3, 5, 6, 7, 8, 13, 16, 17, 18, 19],
     );
 }
 

@@ -236,7 +236,77 @@ fn payloads_have_the_fields_of_the_first_versions() {
         json!({"recent_20": [{"volume": null, "close": null}]}),
         json!({"recent_20": [{"volume": 0, "close": null}]}),
     );
-    check("execute_code", json!({"result": {"volume": null}}), json!({"result": {"volume": null}}));
+}
+
+// spec/versions.md: bare payload, text whole; spec/peer.md, execute_code
+#[test]
+fn code_gives_what_it_printed_and_its_result() {
+    let early = |value: Value| {
+        let mut map = value.as_object().cloned().unwrap();
+        payload("execute_code", &mut map, &Version::V2.behaviours(), TODAY);
+        Value::Object(map)
+    };
+    let whole = |stdout: Value, result: Value, notices: Value| json!({"stdout": stdout, "result": result, "limits": {"memory_mb": 1}, "files": [{"name": "a"}], "notices": notices, "younger": 1});
+    for (given, expected) in [
+        (whole(json!("x\n"), json!({"volume": null}), json!([])), json!({"stdout": "x\n", "result": {"volume": null}})),
+        (whole(json!(null), json!(0), json!([])), json!({"result": 0})),
+        (whole(json!("x"), json!(null), json!([])), json!({"stdout": "x"})),
+        (whole(json!(null), json!(null), json!([])), json!({"stdout": "(no output)"})),
+        (whole(json!("x"), json!(null), json!([{"code": "c"}])), json!({"stdout": "x... (truncated)"})),
+        (
+            whole(json!("中".repeat(5_001)), json!(null), json!([])),
+            json!({"stdout": format!("{}... (truncated)", "中".repeat(5_000))}),
+        ),
+    ] {
+        assert_eq!(early(given), expected);
+    }
+    let kept = whole(json!("x"), json!(null), json!([]));
+    let mut map = kept.as_object().cloned().unwrap();
+    payload("execute_code", &mut map, &Version::V5.behaviours(), TODAY);
+    assert_eq!(Value::Object(map), kept);
+}
+
+#[test]
+fn code_that_fails_says_why_in_its_own_words() {
+    let failed = |code, facts: &[(&'static str, Value)]| {
+        let failure = facts.iter().fold(ToolFailure::new(code, "Reason.", "Fix."), |f, (k, v)| f.with(k, v.clone()));
+        let call = Call { tool: "execute_code", read_only: false, example: &json!({}), received: &json!({}) };
+        render(&Outcome::Failed(failure), &call, &Version::V3.behaviours())
+    };
+    use ErrorCode::{SandboxDailyLimitReached, SandboxDisallowedCode, SandboxExecutionFailed, SandboxTimeout};
+    for (code, facts, expected) in [
+        (SandboxDailyLimitReached, vec![("daily_limit", json!(1))], json!({"error": "Reason."})),
+        (SandboxDisallowedCode, vec![("disallowed", json!("import os"))], json!({"error": "Reason.\nimport os"})),
+        (
+            SandboxExecutionFailed,
+            vec![("exception", json!("E")), ("exception_message", json!("m")), ("traceback", json!("T")), ("stdout", json!("x"))],
+            json!({"stdout": "x", "error": "T"}),
+        ),
+        (
+            SandboxExecutionFailed,
+            vec![
+                ("exception", json!("SyntaxError")),
+                ("exception_message", json!("m")),
+                ("line", json!(2)),
+                ("column", json!(3)),
+            ],
+            json!({"error": "SyntaxError: m (line 2, column 3)"}),
+        ),
+        (
+            SandboxExecutionFailed,
+            vec![
+                ("exception", json!("TypeError")),
+                ("exception_message", json!("m")),
+                ("line", json!(null)),
+                ("hint", json!("h")),
+            ],
+            json!({"error": "TypeError: m\nh"}),
+        ),
+        (SandboxExecutionFailed, vec![("exception_message", json!("signal 11"))], json!({"error": "Reason.\nsignal 11"})),
+        (SandboxTimeout, vec![("traceback", json!("T")), ("stdout", json!(""))], json!({"error": "Reason.\nT"})),
+    ] {
+        assert_eq!(failed(code, &facts), expected);
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::masking::unmask_arguments;
 use crate::phase::COMPLETION_TOOLS;
 use crate::plugin::PlugInAnswer;
 use crate::toolbox::BoundTool;
+use crate::versions::SetAside;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use traderharness_contract::definition::Note;
 use traderharness_contract::json::canonical;
 use traderharness_contract::{Effect, ErrorCode, Repeat, ToolFailure};
@@ -16,6 +18,8 @@ use traderharness_contract::{Effect, ErrorCode, Repeat, ToolFailure};
 pub(super) struct Admitted<'t> {
     pub(super) tool: &'t BoundTool,
     pub(super) args: Value,
+    /// A decision card that the handler could not take ([`crate::Contract`] without strict arguments).
+    pub(super) aside: Option<SetAside>,
     /// Id the model gave the call.
     pub(super) id: String,
     /// What answered from outside, when it was asked together with its neighbours ([`Session::call_batch`]).
@@ -65,9 +69,15 @@ impl Session {
 
         // 3. Validate, before anything looks at a code.
         let args = self.contract().arguments(&tool.definition, args, self.run_day());
-        let normalised = tool.definition.normalise(args);
+        let mut normalised = tool.definition.normalise(args);
         notes.extend(normalised.notes);
-        if let Err(issues) = tool.definition.validate(&normalised.args) {
+        let mut fits = tool.definition.validate(&normalised.args);
+        let issues = fits.as_ref().err().map_or(&[][..], Vec::as_slice);
+        let aside = self.contract().set_aside(name, &mut normalised.args, issues);
+        if aside.is_some() {
+            fits = tool.definition.validate(&normalised.args);
+        }
+        if let Err(issues) = fits {
             return Err(self.contract().unfit(&tool.definition, &issues));
         }
 
@@ -108,12 +118,14 @@ impl Session {
                 ));
             }
         }
+        // What the agent stated, whatever of it can be run.
+        let stated = aside.as_ref().map_or(Cow::Borrowed(&args), |aside| aside.whole(&args));
         if name == "place_order" {
-            self.corrections.admit_order(&args)?;
+            self.corrections.admit_order(&stated)?;
         }
         if spec.repeat == Repeat::OncePerMessage {
             // The order of its fields makes no other call.
-            let key = (name.to_owned(), canonical(&args).to_string());
+            let key = (name.to_owned(), canonical(&stated).to_string());
             if self.message_effects.contains(&key) {
                 return Err(ToolFailure::new(
                     ErrorCode::DuplicateCall,
@@ -123,7 +135,7 @@ impl Session {
             }
             self.message_effects.push(key);
         }
-        Ok(Admitted { tool, args, id: id.to_owned(), asked: None })
+        Ok(Admitted { tool, args, aside, id: id.to_owned(), asked: None })
     }
 
     fn unresolved(&self, name: &str, exists: bool) -> ToolFailure {

@@ -163,7 +163,10 @@ impl Session {
         let mut received = Value::Null;
         let admitted = self.admit(id, name, raw, toolbox, &mut received, &mut notes);
         let effect = admitted.as_ref().ok().map(|a| a.tool.bound.spec().effect);
-        let order = admitted.as_ref().ok().filter(|_| name == "place_order").map(|a| a.args.clone());
+        let order = admitted.as_ref().ok().filter(|_| name == "place_order").map(|a| match &a.aside {
+            Some(aside) => aside.whole(&a.args).into_owned(),
+            None => a.args.clone(),
+        });
         let mut armed = None;
         let next = match admitted {
             Ok(admitted) if admitted.tool.bound.spec().repeat == Repeat::OncePerRun => {
@@ -202,13 +205,18 @@ impl Session {
         self.append(Record::ToolCall { scope: by.clone(), call_id: id.clone(), tool: name.clone(), arguments: sent.clone() })?;
         // 6-7: handle, mask.
         let mut outcome = match next {
-            Ok(admitted) => {
+            Ok(mut admitted) => {
+                let aside = admitted.aside.take();
                 // Until its result is recorded, nobody may say what became of an order.
                 self.order_unknown |= effect == Some(Effect::Financial);
-                match self.remembered(&admitted) {
+                let mut outcome = match self.remembered(&admitted) {
                     Some(again) => again,
                     None => self.handle_remembering(admitted)?,
+                };
+                if let Some(aside) = aside {
+                    aside.tell(&mut outcome);
                 }
+                outcome
             }
             Err(instead) => instead,
         };

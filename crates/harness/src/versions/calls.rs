@@ -77,4 +77,4 @@ impl Contract {
 }
 
 /// Field of the order that holds the decision card.
-const CARD: &str = "decision_card";
+pub(super) const CARD: &str = "decision_card";

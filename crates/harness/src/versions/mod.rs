@@ -7,8 +7,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `calls` | what an earlier version does otherwise with a call: arguments before the handler, results behind it |
+//! | `cards` | decision cards that do not fit, where arguments are not checked strictly |
 
 mod calls;
+mod cards;
+
+pub(crate) use cards::SetAside;
 
 use crate::card::PROTECTED;
 use crate::{Card, phase};

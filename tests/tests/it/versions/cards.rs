@@ -67,8 +67,93 @@ fn the_card_of_the_third_version_opens_a_position_there() {
     // Without the setup, a later version asks for it.
     let (mut session, code, evidence) = prepared(Version::V4);
     let refused = call(&mut session, "place_order", order(&code, card(&evidence)));
-    assert_eq!(refused["success"], false);
+    assert_eq!(refused["error_code"], "decision_card_missing_fields");
     assert!(refused["error"].as_str().expect("words").contains("entry_setup"), "{refused}");
+}
+
+/// Sends an opening order with a card changed in one way; the code and the words that come back.
+fn refused(version: Version, change: &dyn Fn(&mut Value)) -> (String, String) {
+    let (mut session, code, evidence) = prepared(version);
+    let mut sent = card(&evidence);
+    if version >= Version::V4 {
+        sent["entry_setup"] = "trend_continuation".into();
+        sent["business_fit_basis"] = "industry_proxy".into();
+    }
+    change(&mut sent);
+    let answer = call(&mut session, "place_order", order(&code, sent));
+    let told = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();
+    (told("error_code"), told("error"))
+}
+
+// spec/peer.md, place_order: the codes of decision cards; DESIGN rule 6
+#[test]
+fn what_is_wrong_with_a_card_has_the_codes_of_cards() {
+    let check = |change: &dyn Fn(&mut Value), code: &str, says: &[&str], silent: &[&str]| {
+        for version in [Version::V3, Version::V4] {
+            let (found, words) = refused(version, change);
+            assert_eq!(found, code, "{version}: {words}");
+            for word in says {
+                assert!(words.contains(word), "{version}: `{word}` is not in {words}");
+            }
+            for word in silent {
+                assert!(!words.contains(word), "{version}: `{word}` is in {words}");
+            }
+        }
+    };
+    let (missing, wrong) = ("decision_card_missing_fields", "decision_card_semantic_rejection");
+    let without = |names: &'static [&'static str]| {
+        move |card: &mut Value| names.iter().for_each(|name| _ = card.as_object_mut().expect("an object").shift_remove(*name))
+    };
+    check(&without(&["why_now", "theme"]), missing, &["theme, why_now."], &["mode"]);
+    check(&|card| card["theme"] = " ".into(), missing, &["theme."], &["mode"]);
+    check(&|card| card["theme"] = json!({ "a": [1] }), missing, &["theme."], &["mode"]);
+    check(&|card| card["text_evidence_ids"] = json!([]), missing, &["text_evidence_ids."], &["theme"]);
+    check(&|card| card["text_evidence_ids"] = json!([{}]), missing, &["text_evidence_ids."], &["theme"]);
+    check(&|card| card["mode"] = Value::Null, missing, &["mode."], &["theme"]);
+    check(&|card| *card = "trade".into(), missing, &["decision, mode", "invalidation."], &[]);
+    check(&|card| *card = json!([]), missing, &["decision, mode", "invalidation."], &[]);
+    check(&|card| card["mode"] = "hope".into(), wrong, &["mode is `hope`", "`leader_attack` or `high_low_rotation`"], &["theme"]);
+    check(&|card| card["mode"] = "y".repeat(500).into(), wrong, &["mode is `yyy"], &[&"y".repeat(100)]);
+    // What is missing is said first; a word of the card that is a word, but not this one, is the handler's to refuse.
+    check(&|card| (card["mode"], card["why_now"]) = ("hope".into(), "".into()), missing, &["why_now."], &["mode"]);
+    check(&|card| card["decision"] = "abstain".into(), wrong, &["decision is `abstain`"], &[]);
+    // A fault beside the card is one of the arguments.
+    let (mut session, code, _) = prepared(Version::V3);
+    let mut both = order(&code, json!({}));
+    both["quantity"] = "many".into();
+    assert_eq!(call(&mut session, "place_order", both)["error_code"], "invalid_tool_arguments");
+    // The card of a version that does not have these fields is not asked for them.
+    let (_, words) = refused(Version::V3, &|card| *card = json!({}));
+    assert!(!words.contains("entry_setup") && !words.contains("business_fit_basis"), "{words}");
+    let (_, words) = refused(Version::V4, &|card| *card = json!({}));
+    assert!(words.contains("entry_setup") && words.contains("business_fit_basis"), "{words}");
+}
+
+// engine E10.8 under the early versions: the card that was corrected stated what it stated
+#[test]
+fn a_card_that_does_not_fit_is_corrected_and_binds_what_it_stated() {
+    let half = |evidence: &str, change: &dyn Fn(&mut Value)| {
+        let mut half = card(evidence);
+        half["why_now"] = "".into();
+        change(&mut half);
+        half
+    };
+    let (mut session, code, evidence) = prepared(Version::V3);
+    let refused = call(&mut session, "place_order", order(&code, half(&evidence, &|_| {})));
+    assert_eq!(refused["error_code"], "decision_card_missing_fields");
+    let mut other = card(&evidence);
+    other["theme"] = "another".into();
+    let changed = call(&mut session, "place_order", order(&code, other));
+    assert_eq!(changed["error_code"], "decision_card_correction_changed_semantics", "{changed}");
+    let (mut session, code, evidence) = prepared(Version::V3);
+    call(&mut session, "place_order", order(&code, half(&evidence, &|_| {})));
+    let bought = call(&mut session, "place_order", order(&code, card(&evidence)));
+    assert_eq!(bought["success"], true, "{bought}");
+    // Who holds it needs no card, so a broken one is nothing to an order that opens nothing.
+    let mut sell = order(&code, json!({ "decision": 7 }));
+    sell["action"] = "sell".into();
+    let locked = call(&mut session, "place_order", sell);
+    assert_eq!(locked["error_code"], "already_traded_today", "{locked}");
 }
 
 #[test]

@@ -21,6 +21,20 @@ use traderharness_tools_exec::gate::{GateHost, Halt, Mandate, Reading, verify};
 /// Codes that an agent meets in a day under the version, at least (each is in its snapshot with its words).
 const REACHED: usize = 25;
 
+/// Code that ends in each way in which what it printed and left is shown.
+const CODE: [&str; 10] = [
+    "result = {'a': [1, 2.5, None, '中']}\nprint('x')",
+    "result = float('nan')",
+    "print('only printed')",
+    "pass",
+    "result = {'volume': None, 'success': False, 'error': 'mine'}",
+    "print('é' * 6000)",
+    "print('x' * 70000)\nresult = 'r' * 4000",
+    "print('before')\nopen('kept.txt', 'w').write('x')\n1 / 0",
+    "def deep(n):\n    if n == 0:\n        raise KeyError('中')\n    deep(n - 1)\nprint('y' * 3000)\ndeep(60)",
+    " ",
+];
+
 /// The steps before a call, as far as the version has them: what fails there is no matter here.
 fn leading(case: &Case) -> Vec<Step> {
     let soft = |step: &Step| match step {
@@ -219,7 +233,9 @@ fn code_of_an_agent_fails_in_the_shape_of_its_version() {
         told.cases(quick, give);
         let mut session = give(FULL.open_under(&told.contract, &free_card(), TODAY, DecisionPoint::Open1));
         session.begin_message();
-        told.call(&mut session, "", "execute_code", &json!({ "code": "result = {'a': [1, 2.5, None, '中']}\nprint('x')" }));
+        for source in CODE {
+            told.call(&mut session, "", "execute_code", &json!({ "code": source }));
+        }
         assert!(told.reached.len() >= 4, "{version}: {:?}", told.reached);
         let _ = write!(all, "=== {version}\n{}", told.text);
     }

@@ -35,8 +35,16 @@ pub(super) fn check(contract: &Contract, version: Version, tool: &str, report: &
             for no in ["success", "error", "_truncation", "normalised", "correction"] {
                 assert!(!keys.contains(&no), "{}", told(no));
             }
+            if tool == "execute_code" {
+                assert!(keys.iter().all(|key| ["stdout", "result"].contains(key)), "{}", told("more than was printed and left"));
+            }
         }
         Some(code) => {
+            if tool == "execute_code" {
+                assert!(keys == ["error"] || keys == ["stdout", "error"], "{}", told("another failure shape"));
+                assert!(value["error"].as_str().is_some_and(|text| !text.is_empty()), "{}", told("no reason"));
+                return;
+            }
             let expected: &[&str] = match (reads, orders) {
                 (true, _) => &["error"],
                 (false, false) => &["success", "error"],

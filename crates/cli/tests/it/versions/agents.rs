@@ -120,7 +120,7 @@ fn plans_and_decision_cards_are_asked_for_by_the_versions_that_tell_of_them() {
         let expected: &[&str] = if matches!(version, "v1" | "v2") {
             &["structured_plan_missing_fields", "filled", "already_traded_today", "already_traded_today"]
         } else {
-            &["structured_plan_missing_fields", "invalid_tool_arguments", "decision_card_unseen_evidence"]
+            &["structured_plan_missing_fields", "decision_card_missing_fields", "decision_card_correction_retry_limit"]
         };
         assert_eq!(codes, expected, "{version}");
     }

@@ -6,6 +6,7 @@
 //!
 //! This module must never run a tool, never decide that arguments are valid, and never panic on any JSON.
 
+mod code;
 mod coerce;
 mod payload;
 mod text;
@@ -76,6 +77,7 @@ pub struct Call<'a> {
 /// |---|---|---|
 /// | answered | the bare payload | `SuccessField`: `success: true` first |
 /// | failed, blocked | read tools `{error}`; tools that change something `{success: false, error}` | `OrderErrorCodes`: `error_code` after `error` for `place_order` and `manage_conditional_order`; `FailureEnvelope`: the envelope of v5 |
+/// | failed, of `execute_code` | as above | `PlainCode`, where `FailureEnvelope` is not: `{stdout, error}`, `stdout` where something was printed |
 /// | job | `{job_id, state, status_url}` | `SuccessField`: `success: true` first |
 /// | skipped | `{skipped: true, reason}` | `SuccessField`: `success: true` first |
 /// | abort | as a failure, with `aborted: true` behind it | `FailureEnvelope`: as in v5 |
@@ -112,9 +114,12 @@ pub fn render(outcome: &Outcome, call: &Call<'_>, flags: &Behaviours) -> Value {
             }
             value
         }
+        Outcome::Failed(failure) | Outcome::Blocked(failure) if call.tool == code::TOOL && flags.has(Behaviour::PlainCode) => {
+            Value::Object(code::failed(failure))
+        }
         Outcome::Failed(failure) | Outcome::Blocked(failure) => {
             let mut map = failed(&failure.message, call);
-            code(&mut map, failure, call, flags);
+            order_code(&mut map, failure, call, flags);
             Value::Object(map)
         }
         Outcome::Abort { reason } => {
@@ -134,7 +139,7 @@ fn failed(message: &str, call: &Call<'_>) -> Map<String, Value> {
     map
 }
 
-fn code(map: &mut Map<String, Value>, failure: &ToolFailure, call: &Call<'_>, flags: &Behaviours) {
+fn order_code(map: &mut Map<String, Value>, failure: &ToolFailure, call: &Call<'_>, flags: &Behaviours) {
     if flags.has(Behaviour::OrderErrorCodes) && ORDER_TOOLS.contains(&call.tool) {
         map.insert("error_code".into(), failure.code.as_str().into());
     }

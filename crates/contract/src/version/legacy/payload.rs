@@ -1,7 +1,8 @@
-//! The fields and spellings of the first versions' arguments and payloads (`EarlyPayloads`).
+//! The fields and spellings of the first versions' arguments and payloads (`EarlyPayloads`, and `PlainCode` of `execute_code`).
 //!
 //! This file must never run before the mask: it moves texts out of the fields in which the mask finds them.
 
+use super::code;
 use crate::json::{characters, prefix};
 use crate::version::{Behaviour, Behaviours};
 use serde_json::{Map, Value};
@@ -81,10 +82,11 @@ fn either(map: &mut Map<String, Value>) {
     }
 }
 
-/// Changes a success payload, masked already, to what earlier versions gave (`EarlyPayloads`); nothing without the flag.
+/// Changes a success payload, masked already, to what earlier versions gave (`EarlyPayloads`, `PlainCode`); nothing without the flags.
 ///
 /// | tool | change |
 /// |---|---|
+/// | `execute_code` | `PlainCode`: `stdout` and `result` alone, each where there is one; at most 5,000 characters of `stdout` |
 /// | all but `execute_code` | a volume that is null is printed as 0 (spec/seeds.md D3), and its reason left out |
 /// | `get_stock_price` | without `price`, `price_source`, `as_of` |
 /// | `get_portfolio`, `get_position` | without `price_source` |
@@ -94,6 +96,13 @@ fn either(map: &mut Map<String, Value>) {
 /// | `manage_conditional_order`, `list_conditional_orders` | `expires_day_index`, the last day the order lives, for `expires_in_trading_days`; null where that is not known any more |
 /// | `list_conditional_orders` | without `count` |
 pub fn payload(tool: &str, payload: &mut Map<String, Value>, flags: &Behaviours, day: RunDay) {
+    if tool == code::TOOL {
+        // What code of the agent computed is its own: nothing inside `result` is changed.
+        if flags.has(Behaviour::PlainCode) {
+            code::payload(payload);
+        }
+        return;
+    }
     if !flags.has(Behaviour::EarlyPayloads) {
         return;
     }
@@ -150,9 +159,7 @@ pub fn payload(tool: &str, payload: &mut Map<String, Value>, flags: &Behaviours,
         }
         _ => {}
     }
-    // What code of the agent computed is its own.
-    if tool != "execute_code"
-        && volumes_of(payload) > 0
+    if volumes_of(payload) > 0
         && let Some(Value::Array(reasons)) = payload.get_mut("missing_reasons")
     {
         reasons.retain(|reason| {
