@@ -12,8 +12,8 @@ use traderharness_sandbox::{Ended, Job, Ran, Usage};
 use traderharness_serve::config::{AgentRevision, CallerConfig, MaskChoice, Profile};
 use traderharness_serve::{Caller, House, HouseConfig, Invocation, Refusal, Reply, ServerConfig, SessionRequest, Watch};
 
-const FIRST: &str = "2024-03-01";
-const SESSIONS: usize = 40;
+pub(crate) const FIRST: &str = "2024-03-01";
+pub(crate) const SESSIONS: usize = 40;
 
 pub(crate) fn store() -> Arc<Store> {
     Arc::new(SmallMarket::of_sessions(FIRST, SESSIONS).news("2024-03-05 09:40", "A headline", "Its text.").build())
