@@ -3,6 +3,9 @@
 //!
 //! A request has a time at which it is due; its latency counts from there. A server that stalls is therefore seen by every request that
 //! should have been sent meanwhile, and not by one alone.
+//!
+//! Memory is looked at ten times in the run at least. What it grows by per request is told of the second half: until then threads, caches
+//! and the allocator come to what they keep.
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
@@ -12,6 +15,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use traderharness_ingest::{GenerateConfig, LoadOptions, generate, load, quiet};
 
@@ -33,6 +37,12 @@ pub(crate) struct Plan {
     /// Requests of the run, in place of its seconds.
     #[arg(long)]
     pub(crate) requests: Option<u64>,
+    /// Calls after which a session is closed and another one made in its place; 0 keeps it to the end.
+    #[arg(long, default_value_t = Self::default().turnover)]
+    pub(crate) turnover: u64,
+    /// Requests between two looks at the memory of the server; a tenth of the run when left out.
+    #[arg(long)]
+    pub(crate) every: Option<u64>,
     /// Tool that is called; its arguments name one security.
     #[arg(long, default_value_t = Self::default().tool)]
     pub(crate) tool: String,
@@ -43,7 +53,16 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { sessions: 64, rate: 200, seconds: 10, requests: None, tool: "get_stock_price".to_owned(), json: false }
+        Self {
+            sessions: 64,
+            rate: 200,
+            seconds: 10,
+            requests: None,
+            turnover: 0,
+            every: None,
+            tool: "get_stock_price".to_owned(),
+            json: false,
+        }
     }
 }
 
@@ -56,8 +75,8 @@ pub(crate) struct Figures {
     pub(crate) latencies: Vec<f64>,
     /// Seconds from the first request to the last answer.
     pub(crate) seconds: f64,
-    /// Resident KiB of the server: with all sessions open, after a tenth of the requests, at the end.
-    pub(crate) resident: [u64; 3],
+    /// Requests that were answered and resident KiB of the server then, from the start with all sessions open to the end.
+    pub(crate) resident: Vec<(u64, u64)>,
 }
 
 impl Figures {
@@ -67,15 +86,33 @@ impl Figures {
         self.latencies.get(((last as f64) * share).ceil() as usize).copied().unwrap_or(f64::NAN)
     }
 
-    /// Requests that were not answered with 200.
+    /// Requests that were not answered with 200 or 201.
     pub(crate) fn errors(&self) -> u64 {
-        self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum()
+        self.answers.iter().filter(|(status, _)| !is_good(**status)).map(|(_, count)| count).sum()
     }
+
+    /// Bytes by which the server grew per request in the second half of the run; `None` where there is no such figure.
+    pub(crate) fn growth(&self) -> Option<f64> {
+        let half = self.resident.len() / 2;
+        Some(slope(self.resident.get(half..)?)? * 1024.0)
+    }
+}
+
+const fn is_good(status: u16) -> bool {
+    matches!(status, 200 | 201)
+}
+
+/// The slope of a line through points: the middle one of those of all pairs, so that one odd point changes nothing.
+fn slope(points: &[(u64, u64)]) -> Option<f64> {
+    let pairs = points.iter().enumerate().flat_map(|(at, a)| points[at + 1..].iter().map(move |b| (a, b)));
+    let steep = |(a, b): (&(u64, u64), &(u64, u64))| (b.0 != a.0).then(|| (b.1 as f64 - a.1 as f64) / (b.0 as f64 - a.0 as f64));
+    let mut slopes: Vec<f64> = pairs.filter_map(steep).collect();
+    slopes.sort_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied()
 }
 
 pub(crate) fn run(command: &Path, plan: &Plan) -> anyhow::Result<ExitCode> {
     let figures = measure(command, plan)?;
-    let [open, early, end] = figures.resident;
     let sent = figures.latencies.len();
     if plan.json {
         println!(
@@ -83,7 +120,7 @@ pub(crate) fn run(command: &Path, plan: &Plan) -> anyhow::Result<ExitCode> {
             json!({
                 "requests": sent, "errors": figures.errors(), "answers": figures.answers, "seconds": figures.seconds,
                 "p50_ms": figures.quantile(0.5), "p99_ms": figures.quantile(0.99), "max_ms": figures.quantile(1.0),
-                "resident_kib": { "open": open, "early": early, "end": end },
+                "resident_kib": figures.resident, "bytes_per_request": figures.growth(),
             })
         );
     } else {
@@ -96,8 +133,14 @@ pub(crate) fn run(command: &Path, plan: &Plan) -> anyhow::Result<ExitCode> {
         );
         let [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1.0].map(|share| figures.quantile(share));
         println!("latency ms: p50 {p50:.2}, p90 {p90:.2}, p99 {p99:.2}, max {max:.2}");
-        println!("resident MiB: {} with all sessions open, {} after a tenth, {} at the end", open >> 10, early >> 10, end >> 10);
-        for (status, count) in figures.answers.iter().filter(|(status, _)| **status != 200) {
+        println!("resident KiB after so many requests:");
+        for (requests, resident) in &figures.resident {
+            println!("  {requests:>9} {resident:>9}");
+        }
+        if let Some(growth) = figures.growth() {
+            println!("growth in the second half: {growth:.1} bytes per request");
+        }
+        for (status, count) in figures.answers.iter().filter(|(status, _)| !is_good(**status)) {
             println!("answers with status {status}: {count}");
         }
     }
@@ -120,7 +163,8 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
     let open = server.resident()?;
     let total = plan.requests.unwrap_or_else(|| plan.rate.max(1) * plan.seconds);
     let begun = Instant::now() + Duration::from_millis(50);
-    let (answered, early) = (AtomicU64::new(0), AtomicU64::new(open));
+    let every = plan.every.unwrap_or(total / 10).max(1);
+    let (answered, looked) = (AtomicU64::new(0), Mutex::new(vec![(0, open)]));
     let (server, plan) = (&server, &plan);
     let mut lines = Vec::new();
     std::thread::scope(|scope| -> anyhow::Result<()> {
@@ -128,7 +172,7 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
             .into_iter()
             .enumerate()
             .map(|(own, mut client)| {
-                let (answered, early) = (&answered, &early);
+                let (answered, looked) = (&answered, &looked);
                 scope.spawn(move || {
                     let mut done = Vec::new();
                     for number in (own as u64..total).step_by(plan.sessions) {
@@ -138,8 +182,10 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
                         std::thread::sleep(due.saturating_duration_since(Instant::now()));
                         let status = client.call(number);
                         done.push((status, due.elapsed().as_secs_f64() * 1e3));
-                        if answered.fetch_add(1, Ordering::Relaxed) + 1 == total / 10 {
-                            early.store(server.resident().unwrap_or(0), Ordering::Relaxed);
+                        let answered = answered.fetch_add(1, Ordering::Relaxed) + 1;
+                        if answered % every == 0 {
+                            let seen = (answered, server.resident().unwrap_or(0));
+                            looked.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
                         }
                     }
                     done
@@ -158,7 +204,9 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
     }
     let mut latencies: Vec<f64> = lines.into_iter().map(|(_, latency)| latency).collect();
     latencies.sort_by(f64::total_cmp);
-    Ok(Figures { answers, latencies, seconds, resident: [open, early.into_inner(), server.resident()?] })
+    let mut resident = looked.into_inner().unwrap_or_else(PoisonError::into_inner);
+    resident.sort_unstable();
+    Ok(Figures { answers, latencies, seconds, resident })
 }
 
 /// The served process; it ends with this value.
@@ -209,6 +257,9 @@ struct Client {
     tool: String,
     code: String,
     own: usize,
+    turnover: u64,
+    /// Calls of the session.
+    calls: u64,
 }
 
 impl Client {
@@ -218,21 +269,46 @@ impl Client {
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let head = format!("Host: {}\r\nAuthorization: Bearer {}\r\n", server.address, server.token);
         let code = codes.get(own % codes.len().max(1)).cloned().unwrap_or_default();
-        let mut client =
-            Self { stream: BufReader::new(stream), head, session: String::new(), tool: plan.tool.clone(), code, own };
-        let (status, body) = client.post("/v1/sessions", &format!("open-{own}"), &json!({}))?;
-        ensure!(status == 201, "no session: {status} {}", String::from_utf8_lossy(&body));
-        let body: Value = serde_json::from_slice(&body)?;
-        client.session = body["session_id"].as_str().context("no session_id")?.to_owned();
+        let mut client = Self {
+            stream: BufReader::new(stream),
+            head,
+            session: String::new(),
+            tool: plan.tool.clone(),
+            code,
+            own,
+            turnover: plan.turnover,
+            calls: 0,
+        };
+        client.begin(&format!("open-{own}"))?;
         // What is done once per session is no part of a request.
         let (status, body) = client.invoke(&format!("first-{own}"))?;
         ensure!(status == 200, "the first call: {status} {}", String::from_utf8_lossy(&body));
         Ok(client)
     }
 
+    /// Makes the session.
+    fn begin(&mut self, key: &str) -> anyhow::Result<u16> {
+        let (status, body) = self.post("/v1/sessions", key, &json!({}))?;
+        ensure!(status == 201, "no session: {status} {}", String::from_utf8_lossy(&body));
+        let body: Value = serde_json::from_slice(&body)?;
+        self.session = body["session_id"].as_str().context("no session_id")?.to_owned();
+        self.calls = 0;
+        Ok(status)
+    }
+
+    /// One request: a call, or the end of a session that had its calls, or the beginning of the next.
     fn call(&mut self, number: u64) -> u16 {
         let key = format!("load-{}-{number}", self.own);
-        self.invoke(&key).map_or(0, |(status, _)| status)
+        self.calls += 1;
+        let done = match self.calls.checked_sub(self.turnover).filter(|_| self.turnover > 0) {
+            None | Some(0) => self.invoke(&key).map(|(status, _)| status),
+            Some(1) => {
+                let close = format!("/v1/sessions/{}/close", self.session);
+                self.post(&close, &key, &json!({})).map(|(status, _)| status)
+            }
+            Some(_) => self.begin(&key),
+        };
+        done.unwrap_or(0)
     }
 
     fn invoke(&mut self, key: &str) -> anyhow::Result<(u16, Vec<u8>)> {
@@ -277,4 +353,20 @@ pub(crate) fn command() -> anyhow::Result<PathBuf> {
     let command = own.with_file_name("traderharness").with_extension(std::env::consts::EXE_EXTENSION);
     ensure!(command.is_file(), "`{}` is not built", command.display());
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slope;
+
+    #[test]
+    fn a_slope_is_that_of_most_pairs() {
+        let check = |points: &[(u64, u64)], expected: Option<f64>| assert_eq!(slope(points), expected, "{points:?}");
+        check(&[], None);
+        check(&[(1, 5)], None);
+        check(&[(1, 5), (1, 6)], None);
+        check(&[(0, 0), (10, 20), (20, 40)], Some(2.0));
+        check(&[(0, 7), (10, 7), (20, 900), (30, 7), (40, 7), (50, 7)], Some(0.0));
+        check(&[(0, 40), (10, 20)], Some(-2.0));
+    }
 }
