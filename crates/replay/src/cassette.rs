@@ -228,6 +228,11 @@ impl Cassette {
         self.meta.as_ref()
     }
 
+    /// What stands for the file in errors.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Schema of the file: that of its first line.
     pub fn schema(&self) -> u32 {
         self.schema

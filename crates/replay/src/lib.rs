@@ -47,6 +47,7 @@ pub mod audit;
 pub mod bundle;
 pub mod canonical;
 pub mod cassette;
+pub mod causes;
 pub mod diff;
 pub mod error;
 pub mod explain;
