@@ -16,7 +16,7 @@ fn target() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_traderharness")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-fn is_deep() -> bool {
+pub(super) fn is_deep() -> bool {
     let deep = std::env::var_os("TRADERHARNESS_DEEP").is_some();
     if !deep {
         println!("skipped: a slow suite (cargo xtask test --deep)");
@@ -29,7 +29,7 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 /// A Python that has the SDK.
-fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     let venv = target().join("venvs/mcp");
     let python = venv.join("bin/python");
     let works = || succeeds(Command::new(&python).args(["-c", "import mcp.client.stdio, mcp.client.streamable_http"]));
@@ -43,20 +43,29 @@ fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// The script of the Inspector's command line.
-fn inspector() -> Option<PathBuf> {
-    let folder = target().join("venvs/inspector");
-    let script = folder.join("node_modules/@modelcontextprotocol/inspector-cli/build/index.js");
-    if !script.is_file() {
+/// A script of a package from npm, installed into a folder of its own.
+pub(super) fn npm(name: &str, package: &str, script: &str) -> Option<PathBuf> {
+    let folder = target().join("venvs").join(name);
+    let script = folder.join("node_modules").join(script);
+    // A folder of another pin is not the package that is asked for.
+    let asked = format!("{{\"name\": \"{name}\", \"private\": true, \"description\": \"{package}\"}}");
+    let pin = folder.join("pin.json");
+    if !script.is_file() || std::fs::read_to_string(&pin).ok().as_ref() != Some(&asked) {
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("package.json"), "{\"name\": \"inspector\", \"private\": true}").unwrap();
-        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict=false", INSPECTOR];
+        std::fs::write(folder.join("package.json"), &asked).unwrap();
+        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict=false", package];
         if !succeeds(Command::new("npm").args(npm).current_dir(&folder)) || !script.is_file() {
-            println!("skipped: {INSPECTOR} cannot be installed here");
+            println!("skipped: {package} cannot be installed here");
             return None;
         }
+        std::fs::write(&pin, &asked).unwrap();
     }
     Some(script)
+}
+
+/// The script of the Inspector's command line.
+fn inspector() -> Option<PathBuf> {
+    npm("inspector", INSPECTOR, "@modelcontextprotocol/inspector-cli/build/index.js")
 }
 
 /// Plays the example's day and holds what it printed.

@@ -1,7 +1,9 @@
 //! `traderharness mcp` as clients use it: a real process, its standard streams, the folder it leaves behind.
 
+mod agents;
 mod clients;
 mod process;
+mod scripted;
 
 use crate::command::command;
 use serde_json::{Value, json};
