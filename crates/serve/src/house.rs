@@ -3,7 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | `house` | opening, who calls, what is served, counts |
-//! | `sessions` | sessions: made, looked at, moved, closed |
+//! | `sessions` | sessions: made, looked at |
+//! | `moves` | sessions: moved, closed |
 //! | `admission` | the checks before a call, in their order |
 //! | `invoke` | calls and jobs: run, kept, answered |
 //! | `counts` | counts for operators |
@@ -12,6 +13,7 @@
 
 mod counts;
 mod invoke;
+mod moves;
 mod sessions;
 mod tally;
 mod upkeep;
@@ -359,8 +361,8 @@ impl Drop for House {
 fn capability_word(name: &str) -> &'static str {
     match name {
         sessions::CREATE => sessions::CREATE,
-        sessions::STEP => sessions::STEP,
-        sessions::CLOSE => sessions::CLOSE,
+        moves::STEP => moves::STEP,
+        moves::CLOSE => moves::CLOSE,
         LOOK => LOOK,
         _ => "unknown",
     }

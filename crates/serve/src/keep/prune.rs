@@ -209,3 +209,45 @@ fn append(path: &Path, lines: &[serde_json::Value]) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // No request waits for more than one step.
+    #[test]
+    fn a_step_removes_a_bounded_number_of_rows() {
+        let keep = Keep::open(None).unwrap();
+        keep.lock()
+            .execute_batch(
+                "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1300)
+                 INSERT INTO records SELECT 1, n * 7, x'00' FROM n;
+                 WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1300)
+                 INSERT INTO answers SELECT 'a', 'x.y', CAST(n AS BLOB), x'00', 0, x'00', 1 FROM n;
+                 INSERT INTO gone VALUES (1);",
+            )
+            .unwrap();
+        let rows = || -> i64 {
+            let count = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM answers)";
+            keep.lock().query_row(count, [], |row| row.get(0)).unwrap()
+        };
+        let mut pruned = Pruned::default();
+        let mut before = rows();
+        while keep.prune_step(Retention::default(), &|_| (), &mut pruned).unwrap() {
+            let after = rows();
+            assert!(before - after <= 2 * STEP, "{before} rows, then {after}");
+            before = after;
+        }
+        assert_eq!((rows(), pruned.records, pruned.answers), (0, 1_300, 1_300));
+    }
+
+    #[test]
+    fn room_is_given_back_a_little_at_a_time() {
+        let keep = Keep::open(None).unwrap();
+        let pages = || -> i64 { keep.lock().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap() };
+        keep.lock().execute_batch("INSERT INTO records VALUES (1, 1, zeroblob(12000000)); INSERT INTO gone VALUES (1);").unwrap();
+        let full = pages();
+        while keep.prune_step(Retention::default(), &|_| (), &mut Pruned::default()).unwrap() {}
+        assert!(full > 2_900 && pages() <= SPARE_PAGES + 100, "{full} pages, then {}", pages());
+    }
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use traderharness_contract::FailureClass;
 use traderharness_harness::sandbox::{RunsJobs, Sandbox};
 use traderharness_sandbox::{HostCalls, Job, PoolError, Ran, Workspace};
-use traderharness_serve::config::JobLimits;
+use traderharness_serve::config::{BudgetConfig, Costs, JobLimits};
 use traderharness_serve::house::OpensSandbox;
 use traderharness_serve::{House, HouseConfig, Invocation, Refusal, Reply, ReplyKind, Watch};
 
@@ -153,6 +153,30 @@ fn the_pool_is_bounded_and_a_job_that_waits_can_be_cancelled() {
     let again = code(&hosted, "b", "k2", &Watch::default()).unwrap();
     assert!(!again.replayed);
     assert_eq!(done(&hosted, id(&again))["state"], "succeeded");
+}
+
+// spec/seeds.md C7: a job has its units set aside while it waits; cancelled, it gives them back
+#[test]
+fn a_job_that_is_cancelled_gives_its_units_back() {
+    let (hosted, gate, _files) = gated_as(|config| {
+        let costs = Costs { compute: 6, read: 4, ..Costs::default() };
+        config.server.callers[0].budget = Some(BudgetConfig { units: 12, refill_per_minute: 0, costs });
+    });
+    let running = code(&hosted, "a", "k1", &Watch::default()).unwrap();
+    gate.started.recv().unwrap();
+    let waiting = code(&hosted, "b", "k2", &Watch::default()).unwrap();
+    let other = session(&hosted.house, &hosted.caller, "other");
+    let read = |key: &str| {
+        let invocation = Invocation { session_id: Some(other.clone()), ..hosted.invocation("get_portfolio", json!({})) };
+        hosted.house.invoke(&hosted.caller, &invocation, key, &Watch::default())
+    };
+    let refused = read("r1").unwrap_err();
+    assert_eq!((refused.class, &refused.details["available"]), (FailureClass::BudgetExhausted, &json!(0)));
+    hosted.house.cancel_job(&hosted.caller, id(&waiting)).unwrap();
+    assert!(!read("r1").unwrap().replayed);
+    gate.go.send(()).unwrap();
+    assert_eq!(done(&hosted, id(&running))["state"], "succeeded");
+    assert_eq!(hosted.house.metrics().units, 10);
 }
 
 // complaint RG-3: who finds a session busy is told so and holds no place; nothing was done, and the key is free.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -49,8 +50,15 @@ fn server() -> ServerConfig {
 
 /// A house over the bundled pack, in memory.
 pub(crate) fn house() -> Arc<House> {
+    house_in(None)
+}
+
+/// The same, with everything kept in a folder.
+pub(crate) fn house_in(keep: Option<&Path>) -> Arc<House> {
     let store = Arc::new(traderharness_ingest::bundled().unwrap().store);
-    House::open(HouseConfig::new(server(), BTreeMap::from([("bundled".to_owned(), store)]))).unwrap()
+    let mut config = HouseConfig::new(server(), BTreeMap::from([("bundled".to_owned(), store)]));
+    config.keep = keep.map(Path::to_owned);
+    House::open(config).unwrap()
 }
 
 /// A door on a free port; it closes with this value.

@@ -3,5 +3,7 @@
 mod bounds;
 mod client;
 mod described;
+mod faults;
 mod hostile;
+mod memory;
 mod played;
