@@ -1,15 +1,18 @@
-//! Places for calls at a door, shared out fairly: no more calls of the house work at once than there are places, and callers who take
+//! Places at a door, for calls and for connections, shared out fairly: no more of them at once than there are places, and callers who take
 //! all they can get, together or alone, keep nobody else out. It knows no call.
 //!
 //! Three rules, where there are several callers. No caller holds more than half of the places. Of the free ones, one is left for each
 //! caller that holds none (for half of the places at most): a second place is given only beyond them, so that a caller's first call
 //! finds a place whatever the others do. And who waits is served by how little it holds, first come first served among equals.
 
+use crate::Refusal;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
+use tokio::task::spawn_blocking;
+use traderharness_contract::FailureClass;
 
-/// Places of a door.
+/// Places of a door. Whether for calls or for connections is its holder's to say.
 #[derive(Debug)]
 pub(crate) struct Places(Arc<Inner>);
 
@@ -47,6 +50,35 @@ impl Now {
 pub(crate) struct Place {
     places: Arc<Inner>,
     caller: String,
+}
+
+impl Place {
+    /// Who holds it.
+    pub(crate) fn caller(&self) -> &str {
+        &self.caller
+    }
+
+    /// Does work that blocks, on a thread of its own, and holds the place until it ends: whoever stops waiting for it makes no room.
+    ///
+    /// # Errors
+    /// What the work refuses; a defect of the work is refused without its words.
+    pub(crate) async fn work<T, F>(self, work: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, Refusal> + Send + 'static,
+    {
+        let working = spawn_blocking(move || {
+            let _place = self;
+            work()
+        });
+        working.await.unwrap_or_else(|_| Err(broken()))
+    }
+}
+
+/// A defect of ours, without a word about what it is.
+pub(crate) fn broken() -> Refusal {
+    let message = "The server has a defect. Repeat the request under the same idempotency key.";
+    Refusal::new(FailureClass::DependencyUnavailable, 500, "internal", message, true)
 }
 
 impl Drop for Place {
@@ -109,11 +141,17 @@ impl Places {
         Self(Arc::new(Inner { count, share, callers, now: Mutex::default(), empty: Notify::new() }))
     }
 
+    /// A place, if the caller may have one now.
+    pub(crate) fn try_take(&self, caller: &str) -> Option<Place> {
+        let mut now = self.0.lock();
+        // Whoever waits and may have a place has been given one: nobody is overtaken.
+        self.0.may(&now, caller).then(|| self.0.place(&mut now, caller.to_owned()))
+    }
+
     /// Waits for a place.
     pub(crate) async fn take(&self, caller: &str) -> Option<Place> {
         let waits = {
             let mut now = self.0.lock();
-            // Whoever waits and may have a place has been given one: nobody is overtaken.
             if self.0.may(&now, caller) {
                 return Some(self.0.place(&mut now, caller.to_owned()));
             }

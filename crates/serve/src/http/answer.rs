@@ -1,5 +1,6 @@
 //! What goes back: results, and refusals as error records with their headers. Nothing here decides what is refused.
 
+use crate::places::broken;
 use crate::{Refusal, Reply, ReplyKind};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -137,10 +138,4 @@ pub(super) fn busy() -> Refusal {
 pub(super) fn still_working() -> Refusal {
     let message = "The answer takes too long; the call goes on. Repeat it with the same Idempotency-Key to get its result.";
     Refusal::new(FailureClass::DependencyUnavailable, 503, "answer_timeout", message, true).after(5)
-}
-
-/// A defect of ours, without a word about what it is.
-pub(super) fn broken() -> Refusal {
-    let message = "The server has a defect. Repeat the request with the same Idempotency-Key.";
-    Refusal::new(FailureClass::DependencyUnavailable, 500, "internal", message, true)
 }

@@ -132,13 +132,14 @@ fn common() -> Map<String, Value> {
         "description": "Facts; code is the finer stable code.",
         "properties": { "code": { "type": "string" } },
     });
+    let effect = json!({ "enum": ["read", "compute", "mutation", "financial"], "description": "Effect class." });
     let manifest = object(
         &json!({
             "name": text("Dotted domain name."),
             "tool": { "type": ["string", "null"], "description": "Plain tool name; null for what is a dependency only." },
             "revision": text("Schema revision that is served."),
             "scopes": strings,
-            "effect": { "enum": ["read", "compute", "mutation", "financial"], "description": "Effect class." },
+            "effect": effect,
             "description": { "type": "string" },
             "inputSchema": schema,
             "outputSchema": schema,
@@ -156,7 +157,7 @@ fn common() -> Map<String, Value> {
             "name": text("Dotted domain name."),
             "tool": { "type": ["string", "null"] },
             "revision": { "type": "string" },
-            "effect": { "enum": ["read", "compute", "mutation", "financial"] },
+            "effect": effect,
             "description": text("Description under the card of the session."),
             "inputSchema": schema,
             "outputSchema": schema,

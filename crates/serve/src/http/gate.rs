@@ -5,7 +5,6 @@ use super::answer;
 use crate::Refusal;
 use crate::places::Places;
 use std::time::Duration;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// Places for calls.
@@ -34,16 +33,7 @@ impl Gate {
         let Ok(Some(place)) = timeout(self.turn, self.places.take(caller)).await else {
             return Err(answer::busy());
         };
-        let working = spawn_blocking(move || {
-            // Held by the work and not by its client: a client that leaves makes no room.
-            let _place = place;
-            work()
-        });
-        match timeout(self.answer, working).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(answer::broken()),
-            Err(_) => Err(answer::still_working()),
-        }
+        timeout(self.answer, place.work(work)).await.unwrap_or_else(|_| Err(answer::still_working()))
     }
 
     /// Calls that work now.

@@ -4,6 +4,7 @@
 use super::desk::Desk;
 use super::seat::Origin;
 use super::{Door, message};
+use crate::places::{Place, Places};
 use crate::{Caller, Refusal, http};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,12 +19,15 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use traderharness_contract::FailureClass;
 
 /// Header of the connection's id.
 const CONNECTION: &str = "mcp-session-id";
+
+/// Between two looks for connections that have ended, while callers are refused.
+const TIDY: Duration = Duration::from_secs(1);
 
 /// How the door is opened over HTTP.
 #[derive(Debug, Clone)]
@@ -34,7 +38,7 @@ pub struct HttpSettings {
     pub body_bytes: usize,
     /// Time for the whole of a message to arrive.
     pub body_time: Duration,
-    /// Open connections of all callers.
+    /// Open connections of all callers, shared out among them as places for calls are.
     pub connections: usize,
     /// Time without a request after which a connection is forgotten. Its hosted session stays.
     pub idle: Duration,
@@ -56,32 +60,69 @@ impl Default for HttpSettings {
 struct Connections {
     door: Door,
     live: Arc<LocalSessionManager>,
-    owners: Mutex<BTreeMap<String, String>>,
+    owners: Mutex<BTreeMap<String, Place>>,
+    places: Places,
+    /// When it was last looked for connections that have ended.
+    tidied: Mutex<Option<Instant>>,
     /// Ids of requests that wait for their answer, with their connection.
     waiting: Mutex<BTreeSet<(String, String)>>,
-    most: usize,
     body_bytes: usize,
     body_time: Duration,
 }
 
 impl Connections {
     fn belongs_to(&self, id: &str, caller: &Caller) -> bool {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(id).is_some_and(|owner| *owner == caller.id)
+        self.owners().get(id).is_some_and(|place| place.caller() == caller.id)
     }
 
-    /// Forgets connections that have ended; says how many are left.
-    async fn tidy(&self) -> usize {
-        let known: Vec<String> = self.owners.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+    /// A place for a new connection of a caller.
+    ///
+    /// # Errors
+    /// 503 when the caller holds its share, or all places are taken.
+    async fn place(&self, caller: &Caller) -> Result<Place, Refusal> {
+        if let Some(place) = self.places.try_take(&caller.id) {
+            return Ok(place);
+        }
+        if self.is_untidy() {
+            self.tidy().await;
+        }
+        self.places.try_take(&caller.id).ok_or_else(|| {
+            let words = "Too many connections are open: end one of yours, or try again later.";
+            Refusal::new(FailureClass::DependencyUnavailable, 503, "too_many_connections", words, true).after(5)
+        })
+    }
+
+    /// Whether it is time to look for connections that have ended: who is refused again and again makes no work of it.
+    fn is_untidy(&self) -> bool {
+        let mut tidied = self.tidied.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = tidied.is_none_or(|at| at.elapsed() >= TIDY);
+        if due {
+            *tidied = Some(Instant::now());
+        }
+        due
+    }
+
+    /// Forgets connections that ended by themselves; those that their clients ended are forgotten at once.
+    async fn tidy(&self) {
+        let known: Vec<String> = self.owners().keys().cloned().collect();
         for id in known {
             if !self.live.has_session(&id.as_str().into()).await.unwrap_or(false) {
-                self.owners.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                self.ended(&id);
             }
         }
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn begun(&self, id: &str, caller: &Caller) {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), caller.id.clone());
+    fn begun(&self, id: &str, place: Place) {
+        self.owners().insert(id.to_owned(), place);
+    }
+
+    fn ended(&self, id: &str) {
+        let place = self.owners().remove(id);
+        drop(place);
+    }
+
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<String, Place>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,6 +145,11 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.connections.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
     }
+}
+
+/// Whether a message begins a connection.
+fn begins(message: &Value) -> bool {
+    message.get("method").and_then(Value::as_str) == Some("initialize")
 }
 
 /// The id of a request, as JSON: 1 and "1" are two ids. Notifications and answers have none that counts here.
@@ -137,11 +183,12 @@ pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSetti
     let desks = door.clone();
     let service = StreamableHttpService::new(move || Ok(Desk::new(desks.clone(), Origin::Http)), Arc::clone(&live), server);
     let connections = Arc::new(Connections {
-        door,
         live,
         owners: Mutex::default(),
+        places: Places::new(settings.connections, door.house().caller_count()),
+        tidied: Mutex::default(),
         waiting: Mutex::default(),
-        most: settings.connections,
+        door,
         body_bytes: settings.body_bytes,
         body_time: settings.body_time,
     });
@@ -164,18 +211,11 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
             let words = "There is no such connection: begin a new one.";
             return refused(&Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_connection", words, false));
         }
-        Some(_) => {}
-        None if request.method() == Method::POST && connections.tidy().await >= connections.most => {
-            let words = "Too many connections are open: try again later.";
-            return refused(
-                &Refusal::new(FailureClass::DependencyUnavailable, 503, "too_many_connections", words, true).after(5),
-            );
-        }
-        None => {}
+        Some(_) | None => {}
     }
     request.extensions_mut().insert(Arc::clone(&caller));
     let ends = request.method() == Method::DELETE;
-    let mut waits = None;
+    let (mut waits, mut place) = (None, None);
     if request.method() == Method::POST {
         let (head, mut body) = request.into_parts();
         let bytes = match http::whole(&mut body, connections.body_bytes, connections.body_time).await {
@@ -188,6 +228,12 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
                     waits = Waiting::of(&connections, connection, id);
                     if waits.is_none() {
                         return unread(message::doubled(), None);
+                    }
+                }
+                if named.is_none() && begins(&message) {
+                    match connections.place(&caller).await {
+                        Ok(free) => place = Some(free),
+                        Err(refusal) => return refused(&refusal),
                     }
                 }
             }
@@ -209,10 +255,13 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    if named.is_none()
+    if let Some(id) = named.filter(|_| ends && response.status().is_success()) {
+        connections.ended(&id);
+    }
+    if let Some(place) = place
         && let Some(id) = response.headers().get(CONNECTION).and_then(|id| id.to_str().ok())
     {
-        connections.begun(id, &caller);
+        connections.begun(id, place);
     }
     response
 }

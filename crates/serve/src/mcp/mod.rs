@@ -29,7 +29,7 @@ mod shown;
 
 pub use http::{HttpSettings, router};
 
-use crate::places::Places;
+use crate::places::{Places, broken};
 use crate::{Caller, House, Refusal, random};
 use desk::Desk;
 use lines::Lines;
@@ -128,15 +128,9 @@ impl Door {
         T: Send + 'static,
         F: FnOnce(&Arc<House>) -> Result<T, Refusal> + Send + 'static,
     {
-        let broken = || Refusal::new(FailureClass::DependencyUnavailable, 503, "internal", "The call broke off.", true);
-        let Some(place) = self.0.places.take(&caller.id).await else { return Err(broken()) };
+        let place = self.0.places.take(&caller.id).await.ok_or_else(broken)?;
         let house = Arc::clone(&self.0.house);
-        let working = tokio::task::spawn_blocking(move || {
-            // Held by the work: a client that goes away makes no room.
-            let _place = place;
-            work(&house)
-        });
-        working.await.unwrap_or_else(|_| Err(broken()))
+        place.work(move || work(&house)).await
     }
 
     /// What a caller holds while it opens a session.

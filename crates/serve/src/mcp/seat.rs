@@ -40,8 +40,8 @@ pub(super) enum Origin {
 pub(super) enum Unnamed {
     /// A session of its own: the client began a connection.
     Makes,
-    /// The caller's only open session, else the one it was found in before and that ended, else the one under the label `default`: the
-    /// client has no connection.
+    /// The caller's only open session, else the one it was found in before, else, where none is open, the one under the label `default`:
+    /// the client has no connection.
     Finds,
 }
 
@@ -146,23 +146,23 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
                     door.0.found.lock().await.insert(caller.id.clone(), session.clone());
                     Ok(Seat::new(caller, session, false))
                 }
-                // The session of a caller without connections; a finished one stays it until another is named or opened.
-                Err(refusal) if refusal.code == "no_session" => match finished(door, &caller).await? {
+                // The session of a caller without connections stays it when it is finished, and when the caller opens a second one beside.
+                Err(refusal) => match before(door, &caller).await? {
                     Some(session) => Ok(Seat::new(caller, session, false)),
-                    None => made_once(door, caller, &said, "default").await,
+                    None if refusal.code == "no_session" => made_once(door, caller, &said, "default").await,
+                    None => Err(refusal),
                 },
-                Err(refusal) => Err(refusal),
             }
         }
     }
 }
 
-/// The session that the caller was found in before, where its window has ended since: who plays on is told so, and gets no new account.
-async fn finished(door: &Door, caller: &Arc<Caller>) -> Result<Option<String>, Refusal> {
+/// The session that the caller was found in before. Where its window has ended since, who plays on is told so and gets no new account.
+async fn before(door: &Door, caller: &Arc<Caller>) -> Result<Option<String>, Refusal> {
     let Some(session) = door.0.found.lock().await.get(&caller.id).cloned() else { return Ok(None) };
     let (seen, id) = (Arc::clone(caller), session.clone());
     let state = door.run(caller, move |house| house.session(&seen, &id)).await?;
-    Ok((state.state == "finished").then_some(session))
+    Ok(matches!(state.state.as_str(), "finished" | "open").then_some(session))
 }
 
 async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<Seat, Refusal> {

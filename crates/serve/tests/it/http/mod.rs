@@ -7,3 +7,4 @@ mod faults;
 mod hostile;
 mod memory;
 mod played;
+mod smuggled;
