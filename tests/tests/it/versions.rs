@@ -4,9 +4,11 @@
 mod briefs;
 mod calls;
 mod cards;
+mod day;
 mod every_tool;
 mod failures;
 mod frozen;
+mod mutated;
 mod replayed;
 mod shape;
 mod world;

@@ -4,7 +4,7 @@ use crate::corrections::envelope::Answer;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
-use traderharness_contract::version::Behaviour;
+use traderharness_contract::version::{Behaviour, Pack};
 use traderharness_harness::session::NoJournal;
 use traderharness_harness::{Card, Contract, RawArguments, Session, SessionConfig, Toolbox};
 use traderharness_market::store::SegmentRow;
@@ -179,7 +179,8 @@ pub(crate) static BARE: LazyLock<World> = LazyLock::new(|| {
 /// Tools compile once per card: a session is then opened in microseconds.
 fn toolbox(contract: &Contract, card: &Card, masked: bool) -> Arc<Toolbox> {
     static KNOWN: Mutex<BTreeMap<String, Arc<Toolbox>>> = Mutex::new(BTreeMap::new());
-    let key = format!("{} {:?} {:?}", contract.name(), card.policy(masked), card.allowed_tools);
+    let words = contract.pack().map(Pack::digest).unwrap_or_default();
+    let key = format!("{words} {:?} {:?} {:?}", contract.flags().numbers(), card.policy(masked), card.allowed_tools);
     let mut known = KNOWN.lock().expect("no panic while compiling");
     Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Toolbox::under(contract, card, masked).expect("known tools"))))
 }

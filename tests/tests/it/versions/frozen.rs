@@ -6,8 +6,8 @@ use serde_json::json;
 use std::fmt::Write as _;
 use traderharness_contract::version::Version;
 use traderharness_harness::card::{Advisor, Committee, Meeting, Memo};
-use traderharness_harness::{Card, Contract, brief, prompt};
-use traderharness_market::DecisionPoint;
+use traderharness_harness::{Card, Contract, RawArguments, brief, prompt};
+use traderharness_market::{DecisionPoint, MaskStyle};
 
 pub(super) fn cards() -> [(&'static str, Card); 4] {
     let plain = Card { id: "plain".into(), ..Card::default() };
@@ -51,17 +51,17 @@ fn advised() -> Card {
     Card { id: "advised".into(), committee: Some(Committee { advisors: vec![advisor], memo }), ..Card::default() }
 }
 
-fn render(version: Version) -> String {
-    let contract = Contract::of(version);
-    let mut text = format!("contract {}, flags {:?}\n", contract.name(), contract.flags().numbers());
+/// Prompts, offers, briefs and reminders.
+pub(super) fn words(contract: &Contract) -> String {
+    let mut text = String::new();
     for (what, card) in cards() {
         for masked in [false, true] {
-            let config = mask(&contract, masked).config().clone();
+            let config = mask(contract, masked).config().clone();
             let _ = write!(text, "\n=== system prompt: {what}, {}\n", if masked { "masked" } else { "not masked" });
-            text.push_str(&prompt::system_under(&contract, &card, &config));
+            text.push_str(&prompt::system_under(contract, &card, &config));
             text.push('\n');
         }
-        let mut session = session(&contract, &card, true, &Kept::default());
+        let mut session = session(contract, &card, true, &Kept::default());
         let actions = session.start_day(days()[0]).expect("a trading day");
         let mut offered: Vec<String> = Vec::new();
         for point in DecisionPoint::ALL {
@@ -86,15 +86,24 @@ fn render(version: Version) -> String {
             }
         }
     }
+    let mut failed = session(contract, &cards()[1].1, true, &Kept::default());
+    failed.start_day(days()[0]).expect("a trading day");
+    failed.call("get_kline", RawArguments::Value(json!({ "stock_code": "999999" }))).expect("a session that goes on");
+    if failed.has_protocol() {
+        let _ = write!(text, "\n=== protocol behind a failure\n{}\n", prompt::protocol(&failed));
+    }
+    let mut other = mask(contract, true).config().clone();
+    other.style = if other.style == MaskStyle::Opaque { MaskStyle::Permutation } else { MaskStyle::Opaque };
+    let _ = write!(text, "\n=== system prompt: the other mask\n{}\n", prompt::system_under(contract, &cards()[0].1, &other));
     let card = advised();
     let committee = card.committee.as_ref().expect("a committee");
-    let config = mask(&contract, true).config().clone();
-    let _ = write!(text, "\n=== system prompt: with a committee\n{}\n", prompt::system_under(&contract, &card, &config));
-    let told = prompt::advisor_under(&contract, &card, committee, &committee.advisors[0], &config);
+    let config = mask(contract, true).config().clone();
+    let _ = write!(text, "\n=== system prompt: with a committee\n{}\n", prompt::system_under(contract, &card, &config));
+    let told = prompt::advisor_under(contract, &card, committee, &committee.advisors[0], &config);
     let _ = write!(text, "\n=== system prompt of an advisor\n{told}\n\n=== what the loop says\n");
     use prompt::Reminder as R;
     for which in [R::NoCall, R::SameAnswer, R::NoCallTurns, R::CallInText, R::LastAdvice, R::NoStatement] {
-        let _ = writeln!(text, "{}", prompt::reminder(&contract, which));
+        let _ = writeln!(text, "{}", prompt::reminder(contract, which));
     }
     for (protocol, point) in [
         (true, DecisionPoint::Open1),
@@ -102,19 +111,19 @@ fn render(version: Version) -> String {
         (false, DecisionPoint::Close2),
         (true, DecisionPoint::Close2),
     ] {
-        let _ = writeln!(text, "{}", prompt::wrap_up(&contract, 8, 10, protocol, point));
+        let _ = writeln!(text, "{}", prompt::wrap_up(contract, 8, 10, protocol, point));
     }
-    let _ = writeln!(text, "{}", prompt::finish_request(&contract, 2, Some("finish_day was not called.")));
-    let _ = writeln!(text, "{}", prompt::advice(&contract, DecisionPoint::Open1));
+    let _ = writeln!(text, "{}", prompt::finish_request(contract, 2, Some("finish_day was not called.")));
+    let _ = writeln!(text, "{}", prompt::advice(contract, DecisionPoint::Open1));
     let said =
         [prompt::Statement { role: "skeptic", said: Ok("No.") }, prompt::Statement { role: "other", said: Err("nothing") }];
-    let _ = writeln!(text, "{}", prompt::memo(&contract, DecisionPoint::Open1, &said, 100));
+    let _ = writeln!(text, "{}", prompt::memo(contract, DecisionPoint::Open1, &said, 100));
     text
 }
 
 /// Every definition that a card with all tools gets, over the day.
-fn definitions(version: Version) -> String {
-    let mut session = session(&Contract::of(version), &traderharness_tests::session::all_tools_card(), true, &Kept::default());
+pub(super) fn definitions(contract: &Contract) -> String {
+    let mut session = session(contract, &traderharness_tests::session::all_tools_card(), true, &Kept::default());
     session.start_day(days()[0]).expect("a trading day");
     let mut seen = session.tool_definitions();
     while session.clock().point != DecisionPoint::Close2 {
@@ -133,16 +142,18 @@ fn definitions(version: Version) -> String {
 fn every_version_tells_and_offers_what_it_always_did() {
     insta::with_settings!({ snapshot_path => "../../snapshots", prepend_module_to_snapshot => false }, {
         for version in Version::ALL {
+            let contract = Contract::of(version);
+            let flags = format!("contract {}, flags {:?}\n", contract.name(), contract.flags().numbers());
             insta::assert_snapshot!(
                 format!("version-{version}-words"),
-                render(version),
+                flags + &words(&contract),
                 &format!("recordings made under {version} would no longer replay")
             );
             // What v5 offers is held by the snapshots of the contracts.
             if version != Version::V5 {
                 insta::assert_snapshot!(
                     format!("version-{version}-tools"),
-                    definitions(version),
+                    definitions(&contract),
                     &format!("recordings made under {version} would no longer replay")
                 );
             }

@@ -78,9 +78,13 @@ fn play(contract: &Contract, card: &Card, masked: bool, days: &[Day], client: &m
 
 /// Plays a script and records it.
 pub(super) fn record(version: Version, card: &Card, masked: bool, days: &[Day], script: Value, path: &Path) -> Played {
-    let contract = Contract::of(version);
+    record_under(&Contract::of(version), card, masked, days, script, path)
+}
+
+/// The same under any contract.
+pub(super) fn record_under(contract: &Contract, card: &Card, masked: bool, days: &[Day], script: Value, path: &Path) -> Played {
     let script = Script::from_value(script).expect("a script");
-    let script = script.resolve(&STORE, &mask(&contract, masked)).expect("known codes");
+    let script = script.resolve(&STORE, &mask(contract, masked)).expect("known codes");
     let meta = Meta {
         contract_version: contract.name().to_owned(),
         behaviour_flags: contract.flags().numbers(),
@@ -89,7 +93,7 @@ pub(super) fn record(version: Version, card: &Card, masked: bool, days: &[Day], 
     };
     let recorder = Recorder::create(path, meta).expect("a file");
     let mut client = ResumingClient::new(None, ScriptedClient::new(script), recorder);
-    let played = play(&contract, card, masked, days, &mut client);
+    let played = play(contract, card, masked, days, &mut client);
     client.into_recorder().finish().expect("a cassette");
     played
 }
