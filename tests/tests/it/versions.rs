@@ -10,5 +10,6 @@ mod failures;
 mod frozen;
 mod mutated;
 mod replayed;
+mod sentences;
 mod shape;
 mod world;
