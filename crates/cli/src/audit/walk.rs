@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use traderharness_ingest::rows::{RowLimits, Rows, Unpacked};
-use traderharness_replay::audit::{Auditor, FindingKind, Findings, Kind, Rules, texts_in_base64, whole_file};
+use traderharness_replay::audit::{Auditor, FindingKind, Findings, Kind, Rules, is_text, texts_in_base64, whole_file};
 
 /// Deepest nesting of folders.
 const DEEPEST: usize = 64;
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         }
         match ending(path).as_str() {
             "parquet" | "pq" => self.table(path),
-            "zst" => match Unpacked::open(path, RowLimits::default()) {
+            "zst" | "gz" => match Unpacked::open(path, RowLimits::default()) {
                 Ok(text) => self.text(path, &ending(&path.with_extension("")), text),
                 Err(e) => self.missed(path, "unreadable", &e.to_string()),
             },
@@ -109,14 +109,10 @@ impl<'a> Walk<'a> {
         if let Err(e) = file.by_ref().take(4096).read_to_end(&mut start) {
             return self.missed(path, "unreadable", &e.to_string());
         }
-        if start.starts_with(PARQUET) && self::ending(path) != "zst" {
+        if start.starts_with(PARQUET) && !["zst", "gz"].contains(&self::ending(path).as_str()) {
             return self.table(path);
         }
-        let text = match std::str::from_utf8(&start) {
-            Ok(_) => true,
-            Err(e) => e.error_len().is_none() && e.valid_up_to() > 0,
-        };
-        if !text || start.contains(&0) {
+        if !is_text(&start) {
             let what = if ending.is_empty() { "binary" } else { ending };
             return self.missed(path, what, "not text; nothing here reads it");
         }

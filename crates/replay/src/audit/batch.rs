@@ -227,10 +227,11 @@ fn next_fold(text: &str, from: usize) -> Option<usize> {
     while let Some(step) = bytes.get(at..).and_then(|rest| memchr::memchr3(0xef, 0xe2, 0xc2, rest)) {
         at += step;
         match bytes.get(at..).unwrap_or_default() {
-            [0xef, 0xbb..=0xbd, ..]
-            | [0xe2, 0x80, 0x8b..=0x93, ..]
+            [0xef, 0xb8, 0x80..=0x8f, ..]
+            | [0xef, 0xbb..=0xbd, ..]
+            | [0xe2, 0x80, 0x8b..=0x93 | 0xaa..=0xae, ..]
             | [0xe2, 0x88, 0x92, ..]
-            | [0xe2, 0x81, 0xa0..=0xa4, ..]
+            | [0xe2, 0x81, 0xa0..=0xaf, ..]
             | [0xc2, 0xad | 0xa0, ..] => {
                 return Some(at);
             }
@@ -244,7 +245,12 @@ fn next_fold(text: &str, from: usize) -> Option<usize> {
 pub(super) fn fold(c: char) -> Option<char> {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
-        '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => None,
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ad}' => None,
         '\u{a0}' => Some(' '),
         // Hyphens, the figure dash, the en dash and the minus sign, with which models write dates.
         '\u{2010}'..='\u{2013}' | '\u{2212}' => Some('-'),

@@ -7,15 +7,16 @@ use super::around::{
     alnum, amount_after, byte, decimal_before, digit, digits, free, number_word_before, skip, value, word, word_before,
 };
 use super::finding::FindingKind;
+use super::month_day::{month_day, weekday_day};
 
 const fn date(detail: &'static str) -> Option<Form> {
     Some(Form(FindingKind::Date, detail))
 }
 
 /// A form and where it ends.
-type Found = Option<(usize, Form)>;
+pub(super) type Found = Option<(usize, Form)>;
 
-fn found(end: usize, detail: &'static str) -> Found {
+pub(super) fn found(end: usize, detail: &'static str) -> Found {
     Some((end, date(detail)?))
 }
 
@@ -185,6 +186,9 @@ fn short(text: &[u8], at: usize, end: usize) -> Found {
                 return found(year_end, "day_month_year");
             }
         }
+    }
+    if let Some(found) = month_day(text, at, end).or_else(|| weekday_day(text, at, end)) {
+        return Some(found);
     }
     let next = skip(text, end);
     let rest = text.get(next..)?;

@@ -18,7 +18,8 @@ pub(super) enum What {
     Shape(Shape),
     /// The encoded beginning of a credential.
     Encoded,
-    Percent,
+    /// The beginning of an escape.
+    Escape,
     /// The first letters of a month.
     Month,
     Root,
@@ -65,7 +66,9 @@ pub(super) fn patterns(rules: &Rules) -> Vec<(String, What)> {
         }
     }
     add("c2st".to_owned(), What::Encoded);
-    add("%".to_owned(), What::Percent);
+    for escape in ["%", "&#", "\\u", "\\x", "\\2", "\\3"] {
+        add(escape.to_owned(), What::Escape);
+    }
     if rules.dates == DatePolicy::Forbidden {
         for month in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] {
             add(month.to_owned(), What::Month);
@@ -178,19 +181,6 @@ pub(super) fn encoded(text: &[u8], start: usize, end: usize) -> Option<(usize, u
         !shapes::find(&String::from_utf8_lossy(&decoded)).is_empty()
     });
     held.then_some((from, to))
-}
-
-/// The URL-encoded word that holds the `%` at `at`: where it begins and ends, and what it says.
-pub(super) fn percent(text: &str, at: usize) -> Option<(usize, usize, String)> {
-    let bytes = text.as_bytes();
-    let hex = |at: usize| byte(bytes, at).is_some_and(|b| b.is_ascii_hexdigit());
-    if !hex(at + 1) || !hex(at + 2) {
-        return None;
-    }
-    let of = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'%' | b'+' | b'/' | b'=' | b':');
-    let from = at - bytes.get(..at)?.iter().rev().take(64).take_while(|b| of(b)).count();
-    let to = at + bytes.get(at..)?.iter().take(4096).take_while(|b| of(b)).count();
-    Some((from, to, forms::percent_decode(text.get(from..to)?)?))
 }
 
 /// A match that has proved itself by its pattern alone.

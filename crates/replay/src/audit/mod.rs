@@ -17,18 +17,23 @@
 
 mod around;
 mod batch;
+mod charset;
 mod codes;
 mod dates;
 mod desk;
+mod encoded;
 mod escapes;
 mod excerpt;
 mod finding;
 mod json;
 mod marks;
+mod month_day;
 mod plain;
 mod rules;
 mod search;
+mod spelled;
 
+pub use charset::is_text;
 pub use codes::Exchange;
 pub use finding::{Finding, FindingKind, Findings, Severity, whole_file};
 pub use rules::{DatePolicy, NameKind, Rules};
@@ -103,6 +108,7 @@ pub struct Auditor {
     allowed: Option<AhoCorasick>,
     universe: Universe,
     permuted: bool,
+    named: bool,
     dates: bool,
     listed: u64,
 }
@@ -132,6 +138,7 @@ impl Auditor {
             allowed: AhoCorasick::new(&allowed).ok().filter(|_| !allowed.is_empty()),
             universe: rules.universe(),
             permuted: rules.permuted,
+            named: !rules.names.is_empty(),
             dates: rules.dates == DatePolicy::Forbidden,
             listed: rules.listed,
         }
@@ -139,7 +146,8 @@ impl Auditor {
 
     /// Searches an artifact that comes as bytes. Whatever comes, this ends with the reader and never fails: what cannot be read is
     /// among the findings.
-    pub fn scan(&self, file: &str, mut reader: impl Read, kind: Kind) -> Findings {
+    pub fn scan(&self, file: &str, reader: impl Read, kind: Kind) -> Findings {
+        let mut reader = charset::Utf8::new(reader);
         let structured = kind.is_structured();
         let mut faults = Findings::default();
         // Reading and searching take about as long: a long artifact is read here and searched beside.

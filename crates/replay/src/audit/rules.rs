@@ -4,6 +4,7 @@ use super::around::is_number_word;
 use super::codes::{Exchange, Universe};
 use super::dates::{is_day, is_year};
 use super::finding::FindingKind;
+use super::month_day::is_month_day;
 use super::{Auditor, Form};
 use crate::redact::REDACTED;
 use crate::redact::shapes::is_credential_name;
@@ -180,6 +181,9 @@ impl Auditor {
 
     /// A string of JSON that its key makes a moment or a credential.
     pub(super) fn value(&self, key: &str, text: &str) -> Option<Form> {
+        if self.dates && is_month_day(text.as_bytes()) && is_time_key(key) {
+            return Some(Form(FindingKind::Date, "month_day"));
+        }
         if self.dates && text.len() > 8 && moment(text).is_some() && is_time_key(key) {
             return Some(Form(FindingKind::Date, "timestamp"));
         }

@@ -1,11 +1,11 @@
 //! One search over a batch, and the findings it gives. Must find the same whatever the pieces were.
 
 use super::around::{alnum, digits, is_number_word};
-use super::batch::{Batch, Role, Token};
+use super::batch::{Batch, Role, Token, fold};
 use super::finding::{Finding, FindingKind, Findings};
 use super::marks::{self, What};
-use super::rules::looks_secret;
-use super::{Auditor, Form, Kind, codes, dates};
+use super::rules::{NameKind, looks_secret};
+use super::{Auditor, Form, Kind, codes, dates, encoded, spelled};
 use crate::redact::paths;
 use crate::redact::shapes::{self, Shape};
 use aho_corasick::AhoCorasick;
@@ -144,10 +144,14 @@ fn token_at(batch: &Batch, at: usize) -> Option<&Token> {
 }
 
 impl Auditor {
-    /// Everything in a text. `deeper`: what is URL-encoded is looked into.
+    /// Everything in a text. `deeper`: what is written in another way is looked into.
     fn hits(&self, text: &str, program: &dyn Fn(usize) -> bool, deeper: bool, hits: &mut Vec<Hit>) {
         let bytes = text.as_bytes();
         self.patterns(text, deeper, hits);
+        if deeper {
+            encoded::runs(bytes, |decoded| self.inside(&decoded.text, hits, |start, end| decoded.place(start, end)));
+            self.apart(text, hits);
+        }
         let mut at = 0;
         while let Some(step) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| CLASS[*b as usize] != 0)) {
             at += step;
@@ -159,6 +163,14 @@ impl Auditor {
                         && let Some((start, end, form)) = codes::six(bytes, at, end, self, program(at))
                     {
                         hits.push(Hit { start, end, form });
+                    }
+                    if end - at == 1
+                        && !self.permuted
+                        && let Some((end, code)) = spelled::six_digits(bytes, at)
+                        && self.universe.contains_key(&code)
+                        && !program(at)
+                    {
+                        hits.push(Hit { start: at, end, form: Form(FindingKind::Code, "spelled_out") });
                     }
                     (if self.dates { dates::number(bytes, at, end) } else { None }, end)
                 }
@@ -172,6 +184,35 @@ impl Auditor {
                 None => next,
             };
         }
+    }
+
+    /// What a decoded text says; `place` tells where a part of it stands.
+    fn inside(&self, text: &str, hits: &mut Vec<Hit>, place: impl Fn(usize, usize) -> (usize, usize)) {
+        let folded: String = text.chars().filter_map(fold).collect();
+        // Where folding changed its length, the whole of it is the place.
+        let whole = folded.len() != text.len();
+        let mut inner = vec![];
+        self.hits(&folded, &|_| false, false, &mut inner);
+        hits.extend(inner.iter().filter(|hit| hit.form.0 != FindingKind::Template).map(|hit| {
+            let (start, end) = if whole { place(0, text.len()) } else { place(hit.start, hit.end) };
+            Hit { start, end, form: hit.form }
+        }));
+    }
+
+    /// Names with something between their characters.
+    fn apart(&self, text: &str, hits: &mut Vec<Hit>) {
+        let Some(search) = self.search.as_ref().filter(|_| self.named) else { return };
+        spelled::stretches(text, |squeezed| {
+            for m in search.find_overlapping_iter(&squeezed.text) {
+                if let Some(What::Name(kind)) = self.whats.get(m.pattern().as_usize())
+                    && *kind != NameKind::Everyday
+                    && marks::name_stands(squeezed.text.as_bytes(), m.start(), m.end())
+                    && let Some((start, end)) = squeezed.apart(text.as_bytes(), m.start(), m.end())
+                {
+                    hits.push(Hit { start, end, form: Form(FindingKind::Name, kind.detail()) });
+                }
+            }
+        });
     }
 
     fn patterns(&self, text: &str, deeper: bool, hits: &mut Vec<Hit>) {
@@ -209,15 +250,13 @@ impl Auditor {
                         encoded = to;
                     }
                 }
-                What::Percent => {
+                What::Escape => {
                     if deeper
                         && start >= decoded
-                        && let Some((from, to, plain)) = marks::percent(text, start)
+                        && let Some((from, to, plain)) = encoded::escaped(text, start)
                     {
                         decoded = to;
-                        let mut inner = vec![];
-                        self.hits(&plain, &|_| false, false, &mut inner);
-                        hits.extend(inner.iter().map(|hit| Hit { start: from, end: to, form: hit.form }));
+                        self.inside(&plain, hits, |_, _| (from, to));
                     }
                 }
                 What::Month => {

@@ -87,28 +87,6 @@ pub(crate) fn base64_decode(run: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A text with `%XX` decoded; `None` when there is none in it or the bytes are no text.
-pub(crate) fn percent_decode(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let (mut at, mut found) = (0, false);
-    let digit = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
-    while let Some(byte) = bytes.get(at) {
-        match (*byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                found = true;
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    found.then(|| String::from_utf8(out).ok()).flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +109,5 @@ mod tests {
     fn encodings_are_read_back() {
         assert_eq!(base64_decode(b"YWJj"), b"abc");
         assert_eq!(base64_decode(b"P2FiYw=="), b"?abc");
-        assert_eq!(percent_decode("a%2fb%E8%82%A1%"), Some("a/b股%".to_owned()));
-        assert_eq!((percent_decode("100%"), percent_decode("%ff")), (None, None));
     }
 }

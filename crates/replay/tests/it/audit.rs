@@ -54,6 +54,12 @@ fn names_are_found_in_every_container() {
     check("昨日贵州茅台上涨", &["name:company"]);
     check("贵\u{200b}州茅台", &["name:company"]);
     check("kweichow MOUTAI fell", &["name:english_name"]);
+    // Taken apart, and with what nobody sees between.
+    check("贵 州 茅 台", &["name:company"]);
+    check("贵·州·茅·台涨停", &["name:company"]);
+    check("贵州 茅台", &["name:company"]);
+    check("贵\u{202d}州\u{fe0f}茅\u{2066}台", &["name:company"]);
+    check("贵州的茅台", &[]);
     check("万科Ａ与万  科A", &["name:alias", "name:alias"]);
     check("MyKweichow Moutais", &[]);
     check("机器人行业", &[]);
@@ -171,6 +177,21 @@ fn every_form_of_a_date_is_found() {
         "3月",
         "report_20240314.csv",
         "2024年一季度",
+        "14 March",
+        "Thursday, March 14",
+        "2024年3月14日 星期四",
+        "2024-03-14 10:30 CST",
+        "Thursday 03-14",
+        "3/14 (Thu)",
+        "周四 03-14",
+        "03-14（星期四）",
+        "03-14 09:30",
+        "date: 03-14",
+        "截至03-14",
+        "on 03-14.",
+        "周四14日",
+        "14日（周四）",
+        "Thursday the 14th",
     ] {
         let found = scan(text, Kind::Text);
         assert_eq!(found.total(FindingKind::Date), 1, "{text}: {found:?}");
@@ -213,6 +234,16 @@ fn what_only_looks_like_a_date_stays() {
         "10:30",
         "1-2-3",
         "3/4",
+        "03-14",
+        "on 10-15 names",
+        "by 10-15%",
+        "on 3/4 of them",
+        "sat 3/4",
+        "13-14 Thursday",
+        "03-14-2",
+        "14日",
+        "the 14th",
+        "周线14日",
         "12.2024",
         "of 2000",
         "up to 2050",
@@ -228,6 +259,62 @@ fn what_only_looks_like_a_date_stays() {
     ] {
         let expected: &[&str] = if text == "3 June" { &["date:english"] } else { &[] };
         check(text, expected);
+    }
+}
+
+// engine E8.4
+#[test]
+fn days_under_keys_that_name_a_time_are_found() {
+    let json = r#"{"date":"03-14","day":"02/29","range":"03-14","day":"03-32","start":"3-14"}"#;
+    let found = scan(json, Kind::Json);
+    let places: Vec<_> = found.findings.iter().filter_map(|f| f.pointer.as_deref()).collect();
+    assert_eq!(places, ["/date", "/day"]);
+}
+
+#[test]
+fn what_is_written_in_another_way_is_found() {
+    let name = "贵州茅台";
+    let hex: String = name.bytes().map(|b| format!("{b:02x}")).collect();
+    let lower: String = name.bytes().map(|b| format!("\\x{b:02x}")).collect();
+    let octal: String = name.bytes().map(|b| format!("\\{b:o}")).collect();
+    let percent: String = name.bytes().map(|b| format!("%{b:02X}")).collect();
+    let units =
+        |before: &str, after: &str| -> String { name.chars().map(|c| format!("{before}{:x}{after}", u32::from(c))).collect() };
+    for text in [
+        "6LS15bee6IyF5Y+w".to_owned(),
+        "id=6LS15bee6IyF5Y-w".to_owned(),
+        format!("0x{hex}"),
+        lower,
+        octal,
+        format!("https://x.test/?q={percent}&n=1"),
+        units("\\u", ""),
+        units("\\\\u", ""),
+        units("\\u{", "}"),
+        units("%u", ""),
+        units("&#x", ";"),
+    ] {
+        check(&text, &["name:company"]);
+    }
+    // "day 2024-03-14 x", "buy 600519 now"
+    check("ZGF5IDIwMjQtMDMtMTQgeA==", &["date:iso_day"]);
+    check("6275792036303035313920 6e6f77", &["code:alone"]);
+    check("6 0 0 5 1 9", &["code:spelled_out"]);
+    check("0 0 0 0 0 1, 6 0 0 5 1 9 7, 1 2 3 4 5 6", &[]);
+    // One level: base64 of base64 is not looked into.
+    check("NkxTMTViZWU2SXlGNVkrdw==", &[]);
+    check("conditional_order_events and sha256 e774c8c1fa254ffb81ebf4b67027eefd844740427f3f4f9cc18c63c8cdc030d8", &[]);
+}
+
+#[test]
+fn texts_in_other_encodings_are_searched() {
+    let text = "名称,贵州茅台\n代码,600519\n日期,2024-03-14\n";
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    // As Excel writes it in China.
+    let gbk = b"\xc3\xfb\xb3\xc6,\xb9\xf3\xd6\xdd\xc3\xa9\xcc\xa8\n600519\n2024-03-14\n";
+    for bytes in [text.as_bytes(), &utf16, gbk] {
+        let found = scan(bytes, Kind::Text);
+        let kinds: Vec<_> = found.findings.iter().map(|f| (f.kind, f.line)).collect();
+        assert_eq!(kinds, [(FindingKind::Name, 1), (FindingKind::Code, 2), (FindingKind::Date, 3)], "{found:?}");
     }
 }
 
@@ -422,6 +509,12 @@ fn a_megabyte_of_the_worst_text_is_quick() {
         "March ",
         "\"\\\"",
         "api key \"",
+        "字 ",
+        "6LS15bee",
+        "e8b4",
+        "\\\\\\\\u8d35",
+        "&#36149;",
+        "6 ",
     ] {
         let text = part.repeat((1 << 20) / part.len());
         for kind in [Kind::Text, Kind::Json, Kind::Jsonl, Kind::Html] {
