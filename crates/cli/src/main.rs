@@ -19,6 +19,7 @@ mod export;
 mod fault;
 mod figures;
 mod gate;
+mod hosted;
 mod interpreter;
 mod limits;
 mod manifest;

@@ -14,6 +14,7 @@ use traderharness_contract::parse::CallStyle;
 use traderharness_harness::run::Prices;
 use traderharness_harness::{Card, Contract};
 use traderharness_market::{Day, MaskConfig};
+use traderharness_serve::config::Profile;
 
 /// Public facts of a run, in the cassette's meta line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ pub(crate) struct Manifest {
     /// Plug-in tools that the agent was offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) plug_ins: Option<PlugIns>,
+    /// The session was played through a door: the recording holds its calls and no model request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) hosted: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -120,6 +124,26 @@ impl Manifest {
     /// The manifest of an agent under a card, hiding nothing yet.
     pub(crate) fn of(card: Card, agent: &Agent) -> Self {
         Self {
+            style: agent.style,
+            sampling: agent.sampling.clone(),
+            prices: agent.price(),
+            ..Self::bare(card)
+        }
+    }
+
+    /// The manifest of a session that is played through a door, which asks no model.
+    pub(crate) fn of_hosted(made: &Profile, window: &Window) -> Self {
+        Self {
+            window: (!made.mask.dates).then(|| window.clone()),
+            mask_dates: made.mask.dates,
+            mask_entities: made.mask.entities,
+            hosted: true,
+            ..Self::bare(made.card.clone())
+        }
+    }
+
+    fn bare(card: Card) -> Self {
+        Self {
             card,
             window: None,
             window_id: String::new(),
@@ -131,10 +155,11 @@ impl Manifest {
             pack: None,
             entity_mask_seed: String::new(),
             gated: false,
-            style: agent.style,
-            sampling: agent.sampling.clone(),
-            prices: agent.price(),
+            style: CallStyle::default(),
+            sampling: Map::new(),
+            prices: None,
             plug_ins: None,
+            hosted: false,
         }
     }
 

@@ -2,26 +2,23 @@
 //! the protocol and nothing else; what is said to a person goes to standard error. What a call may do is the house's to say.
 
 use crate::fault::{Class, Fault, Outcome};
+use crate::hosted::{Kept, caller_of, refused};
 use crate::report::tell;
 use crate::run::RunFolder;
-use crate::serve::desk::{Desk, OWNER};
+use crate::serve::desk::Desk;
 use crate::serve::options::DeskOptions;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use traderharness_replay::trajectory::RunStart;
-use traderharness_replay::{Meta, Record, Recorder, Trajectory};
 use traderharness_serve::mcp::{Door, McpFault};
-use traderharness_serve::{Caller, House, Refusal, SessionRequest, SessionState};
+use traderharness_serve::{Caller, House, SessionRequest, SessionState};
 
 /// How often new records of the session are written to the run folder.
 const WRITES: Duration = Duration::from_secs(2);
 /// Who played, as reports name it: what model the client asks, nobody here knows.
 const AGENT: &str = "mcp client";
-/// Records that are asked for at once.
-const PAGE: usize = 500;
 
 /// Serve one MCP client over standard input and output: Claude Code, Codex, any other.
 #[derive(Debug, Args)]
@@ -53,14 +50,15 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
     if let Some(folder) = &folder {
         desk.keep = Some(folder.path.join("private"));
     }
-    let house = House::open(Desk::open(&desk, true)?.config).map_err(|e| Fault::new(Class::Environment, e))?;
-    let caller = caller(&house, options)?;
+    let Desk { config, sources, .. } = Desk::open(&desk, true)?;
+    let house = House::open(config).map_err(|e| Fault::new(Class::Environment, e))?;
+    let caller = caller_of(&house, options.caller.as_deref(), options.desk.config.is_some())?;
     let state = session(&house, &caller, options)?;
     tell(&format!(
         "session {}: day {}, {}; connect one MCP client to standard input and output",
         state.session_id, state.day_index, state.point
     ));
-    let record = folder.map(|folder| Kept::open(folder, &house, &caller, &state.session_id)).transpose()?;
+    let record = folder.map(|folder| Kept::open(folder, &house, &caller, &state.session_id, AGENT, &sources)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("door").enable_all().build();
     let runtime = runtime.map_err(|e| Fault::new(Class::Environment, e).context("no threads for the door"))?;
     let served = runtime.block_on(serve(&house, &caller, &state.session_id, record));
@@ -71,17 +69,6 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
         Err(McpFault::NoClient) => Ok(ExitCode::SUCCESS),
         Err(fault) => Err(Fault::new(Class::Stopped, fault)),
     }
-}
-
-fn caller(house: &House, options: &McpOptions) -> Result<Arc<Caller>, Fault> {
-    let id = match (&options.caller, &options.desk.config) {
-        (Some(id), _) => id.as_str(),
-        (None, None) => OWNER,
-        (None, Some(_)) => {
-            return Err(Fault::text(Class::Input, "whose session it is was not said").hint("pass --caller ID"));
-        }
-    };
-    house.local_caller(id).ok_or_else(|| Fault::text(Class::Input, format!("the configuration has no caller `{id}`")))
 }
 
 /// The run folder that `--resume` goes on with: the one that was named, or, where that holds a whole run already, the first of those beside
@@ -120,10 +107,6 @@ fn session(house: &House, caller: &Arc<Caller>, options: &McpOptions) -> Result<
     house.session(caller, id).map_err(refused)
 }
 
-fn refused(refusal: Refusal) -> Fault {
-    Fault::new(Class::Environment, refusal)
-}
-
 /// Serves until the client goes away or a signal comes, and keeps the run folder up to date beside it.
 async fn serve(
     house: &Arc<House>,
@@ -142,12 +125,11 @@ async fn serve(
         tokio::select! {
             served = &mut serving => break served,
             () = &mut signal => break Ok(()),
+            // Written as soon as the session has ended: many clients kill their servers when they leave.
             _ = writes.tick() => record = write(record).await?,
         }
     };
-    if let Some(mut kept) = write(record).await? {
-        kept.finish()?;
-    }
+    write(record).await?;
     Ok(served)
 }
 
@@ -155,87 +137,4 @@ async fn write(record: Option<Kept>) -> Result<Option<Kept>, Fault> {
     let Some(mut kept) = record else { return Ok(None) };
     let written = tokio::task::spawn_blocking(move || kept.catch_up().map(|()| kept)).await;
     written.map_err(|e| Fault::new(Class::Environment, e))?.map(Some)
-}
-
-/// The run folder of a session. The house keeps the session itself; what is here can be read by everyone whom the run is shown to.
-struct Kept {
-    folder: RunFolder,
-    house: Arc<House>,
-    caller: Arc<Caller>,
-    session: String,
-    trajectory: Trajectory,
-    start: RunStart,
-    next: u64,
-    status: Option<String>,
-}
-
-impl Kept {
-    fn open(folder: RunFolder, house: &Arc<House>, caller: &Arc<Caller>, session: &str) -> Result<Self, Fault> {
-        let fault = |e| Fault::new(Class::Environment, e);
-        let first = records(house, caller, session, 0, 1)?;
-        let Some(Record::RunStart(mut start)) = first.into_iter().next() else {
-            return Err(Fault::text(Class::Environment, "the session has no first record"));
-        };
-        // The facts of a run stand where every other command looks for them.
-        let manifest = std::mem::take(&mut start.run);
-        start.run.insert("agent".into(), AGENT.into());
-        start.run.insert("manifest".into(), manifest.into());
-        start.model = AGENT.to_owned();
-        let path = folder.trajectory();
-        let (trajectory, next, status) = if path.exists() {
-            let (trajectory, entries) = Trajectory::resume(&path).map_err(fault)?;
-            let ended = entries.last().and_then(|entry| match &entry.record {
-                Record::RunEnd { status, .. } => Some(status.clone()),
-                _ => None,
-            });
-            (trajectory, entries.len() as u64, ended)
-        } else {
-            (Trajectory::create(&path, start.clone()).map_err(fault)?, 1, None)
-        };
-        let (house, caller) = (Arc::clone(house), Arc::clone(caller));
-        Ok(Self { folder, house, caller, session: session.to_owned(), trajectory, start, next, status })
-    }
-
-    fn catch_up(&mut self) -> Result<(), Fault> {
-        loop {
-            let page = records(&self.house, &self.caller, &self.session, self.next, PAGE)?;
-            let whole = page.len() == PAGE;
-            for record in page {
-                if let Record::RunEnd { status, .. } = &record {
-                    self.status = Some(status.clone());
-                }
-                self.trajectory.append(record).map_err(|e| Fault::new(Class::Environment, e))?;
-                self.next += 1;
-            }
-            if !whole {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The cassette of a session that ended: nobody asked a model here, so it holds no request, and says so by being whole.
-    fn finish(&mut self) -> Result<(), Fault> {
-        let path: &Path = &self.folder.cassette();
-        if self.status.is_none() || path.exists() {
-            return Ok(());
-        }
-        let meta = Meta {
-            contract_version: self.start.contract_version.clone(),
-            model: self.start.model.clone(),
-            dataset: Some(self.start.dataset.clone()),
-            synthetic: self.start.synthetic,
-            extra: self.start.run.clone(),
-            ..Meta::default()
-        };
-        let recorder = Recorder::create(path, meta).map_err(|e| Fault::new(Class::Environment, e))?;
-        recorder.finish().map_err(|e| Fault::new(Class::Environment, e))?;
-        tell(&format!("Recorded in {0}. Show it with: traderharness report {0}", self.folder.path.display()));
-        Ok(())
-    }
-}
-
-fn records(house: &House, caller: &Caller, session: &str, from: u64, limit: usize) -> Result<Vec<Record>, Fault> {
-    let page = house.trajectory(caller, session, from, limit).map_err(refused)?;
-    let read = page.into_iter().map(serde_json::from_value).collect::<Result<Vec<Record>, _>>();
-    read.map_err(|e| Fault::new(Class::Environment, e).context("a record of the session cannot be read"))
 }

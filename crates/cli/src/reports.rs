@@ -271,6 +271,8 @@ impl Recording {
                     recording.calls.add(&one_call(success, error_code.as_deref()));
                 }
                 Record::Fill { event } => recording.trades.push(trade(&event, recording.days.len() as u32 + 1)),
+                // A hosted session that its caller closed is a run that was cancelled.
+                Record::RunEnd { status, .. } if status == "closed" => recording.ended = Some("cancelled".to_owned()),
                 Record::RunEnd { status, .. } => recording.ended = Some(status),
                 Record::DayEnd { account, .. } => recording.days.push(day(&account, recording.days.len() as u32 + 1)),
                 _ => {}

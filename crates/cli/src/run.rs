@@ -7,7 +7,7 @@ mod world;
 
 pub(crate) use folder::RunFolder;
 pub(crate) use perform::{Performance, Performed};
-pub(crate) use world::{Market, World};
+pub(crate) use world::{Books, Market, World};
 
 use crate::agent::{Plan, environment};
 use crate::args::RunOptions;

@@ -13,12 +13,14 @@
 
 mod counts;
 mod invoke;
+mod made;
 mod moves;
 mod sessions;
 mod tally;
 mod upkeep;
 
 pub use crate::keep::Pruned;
+pub use made::MadeOf;
 pub use upkeep::{ForgetsSession, prune};
 
 use crate::budget::{Account, Accounts};

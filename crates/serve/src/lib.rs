@@ -41,7 +41,8 @@ pub mod reply;
 
 pub use caller::Caller;
 pub use config::ServerConfig;
-pub use house::{House, HouseConfig, HouseError};
+pub use hosted::{Rerun, RerunFault, rerun};
+pub use house::{House, HouseConfig, HouseError, MadeOf};
 pub use manifest::Capability;
 pub use refusal::Refusal;
 pub use reply::{BriefText, Completed, Invocation, Metrics, OfferedTool, Reply, ReplyKind, SessionRequest, SessionState, Watch};

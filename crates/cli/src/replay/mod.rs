@@ -2,6 +2,7 @@
 
 mod bundles;
 mod foreign;
+mod hosted;
 mod one;
 mod options;
 mod strange;
@@ -9,6 +10,7 @@ mod watch;
 
 pub(crate) use bundles::tape;
 pub(crate) use foreign::Foreign;
+pub(crate) use hosted::Hosted;
 pub(crate) use one::{Tape, one};
 pub(crate) use options::{ReplayOptions, SetUpOptions};
 pub(crate) use watch::Watch;
@@ -145,19 +147,10 @@ fn play_watched(
     (played, seen)
 }
 
-fn play_noting(
-    market: Market,
-    player: Replay,
-    mut manifest: Manifest,
-    setup: Setup,
-    watch: Watch,
-    observer: &mut dyn Observer,
-    seen: &mut Seen,
-) -> Result<Replayed, Fault> {
-    let meta = meta(&player);
+/// The world of a recording; another dataset, key or window than its own is refused.
+fn world_of(market: Market, meta: &Meta, manifest: &mut Manifest, asked: &Window, key: Vec<u8>) -> Result<World, Fault> {
     let recorded = manifest.clone();
-    let days = window(&setup.window.start, &setup.window.end)?;
-    let world = World::build(market, &mut manifest, &setup.window, setup.key, true)?;
+    let world = World::build(market, manifest, asked, key, true)?;
     if !manifest.is_masked() {
         // Nothing of such a run depends on the key, so it is played without one; its id is a name of the run all the same.
         manifest.entity_mask_seed.clone_from(&recorded.entity_mask_seed);
@@ -192,10 +185,25 @@ fn play_noting(
     if recorded.window_id != manifest.window_id {
         return Err(Fault::text(
             Class::Input,
-            format!("the recording is of another window than {} to {}", setup.window.start, setup.window.end),
+            format!("the recording is of another window than {} to {}", asked.start, asked.end),
         )
         .hint("pass --start and --end of that run"));
     }
+    Ok(world)
+}
+
+fn play_noting(
+    market: Market,
+    player: Replay,
+    mut manifest: Manifest,
+    setup: Setup,
+    watch: Watch,
+    observer: &mut dyn Observer,
+    seen: &mut Seen,
+) -> Result<Replayed, Fault> {
+    let meta = meta(&player);
+    let days = window(&setup.window.start, &setup.window.end)?;
+    let world = world_of(market, &meta, &mut manifest, &setup.window, setup.key)?;
     let days = world.days(days)?;
     world.gate.set(setup.gate);
     world.sandbox.set(setup.sandbox);

@@ -3,7 +3,7 @@
 
 use super::options::SetUpOptions;
 use super::watch::{Noting, Watch, Wrong};
-use super::{Replayed, Setup, identical, manifest_under, play_watched};
+use super::{Hosted, Replayed, Setup, identical, manifest_under, play_watched};
 use crate::bundle::recording;
 use crate::code::{Files, LatePool, TOOL};
 use crate::fault::{Class, Fault, read_text};
@@ -51,7 +51,10 @@ impl Tape {
         if let Some(fault) = RunFolder::no_run(path) {
             return Err(fault);
         }
-        if path.is_dir() && !file.exists() && traderharness_replay::partial_path(&file).exists() {
+        // Of a session over a door there is no part of a cassette before it has ended.
+        let begun =
+            || traderharness_replay::partial_path(&file).exists() || (folder.trajectory().is_file() && !folder.result().exists());
+        if path.is_dir() && !file.exists() && begun() {
             return Err(Fault::text(
                 Class::Input,
                 format!("the run in `{}` stopped before its end, so there is nothing whole to replay", path.display()),
@@ -141,6 +144,19 @@ pub(crate) fn one(
     let kept = if whole { folder.kept(&folder.path)? } else { None };
     let records = kept.as_ref().map(Vec::len);
     let outcomes = kept.iter().flatten().filter(|entry| is_code(&entry.record)).count() as u64;
+    if manifest.hosted {
+        if watch.until.is_some() || watch.explain {
+            return Err(Fault::text(Class::Input, "the session was played through a door, which asked no model")
+                .hint("leave --until and --explain out: they are about requests"));
+        }
+        let cassette = player.cassette();
+        cassette.verify().map_err(|e| recording(e, Class::Finding))?;
+        let meta = cassette.meta().cloned().unwrap_or_default();
+        let sandbox = Files::replayed(&manifest.card, &folder.workspace())?.sandbox(&LatePool::new(&set_up.interpreter), false);
+        let session = Hosted { market, meta, manifest, window, key, sandbox, records: Hosted::records(kept)? };
+        let code = Code { outcomes, recorded: outcomes, absent: None };
+        return came(&folder, whole, session.again()?, code, records);
+    }
     let mut checked = CheckingJournal::new(kept.unwrap_or_default());
     let pool = LatePool::new(&set_up.interpreter);
     // Looked for only where there is code: a replay without any needs no Python.
@@ -182,10 +198,15 @@ pub(crate) fn one(
         )
         .hint("lines were added to it, or the run ended early: take the trajectory as the run wrote it"));
     }
+    came(&folder, whole, replayed, code, records)
+}
+
+/// What a replay came to, held against what the run left beside its recording.
+fn came(folder: &RunFolder, whole: bool, replayed: Replayed, code: Code, records: Option<usize>) -> Result<Came, Fault> {
     if whole {
-        check_summary(&folder, &replayed)?;
+        check_summary(folder, &replayed)?;
     }
-    let kept = if whole { read_result(&folder)? } else { None };
+    let kept = if whole { read_result(folder)? } else { None };
     let results = kept.map(|kept| {
         let now = result_of(&replayed, Some(&kept));
         (kept, now)
@@ -211,16 +232,24 @@ fn check_summary(folder: &RunFolder, replayed: &Replayed) -> Result<(), Fault> {
 
 /// The result of a replay, with the names of the kept one that nothing else of the run depends on.
 fn result_of(replayed: &Replayed, kept: Option<&RunResult>) -> RunResult {
+    let agent = kept.map_or("unknown", |kept| kept.agent.as_str());
     let currency = kept.and_then(|kept| kept.cost.get("currency")).and_then(Value::as_str);
-    RunResult::of(&Played {
-        world: &replayed.world,
-        manifest: &replayed.manifest,
-        agent: kept.map_or_else(|| "unknown".to_owned(), |kept| kept.agent.clone()),
-        currency: currency.map(str::to_owned),
-        model: replayed.model.clone(),
-        summary: &replayed.summary,
-        budgets: &Budgets::default(),
-    })
+    replayed.result(agent, currency)
+}
+
+impl Replayed {
+    /// What the run came to, played by `agent`.
+    pub(crate) fn result(&self, agent: &str, currency: Option<&str>) -> RunResult {
+        RunResult::of(&Played {
+            world: &self.world,
+            manifest: &self.manifest,
+            agent: agent.to_owned(),
+            currency: currency.map(str::to_owned),
+            model: self.model.clone(),
+            summary: &self.summary,
+            budgets: &Budgets::default(),
+        })
+    }
 }
 
 /// What to do about a request that got no answer; each of the ways it can be has its own.
@@ -277,7 +306,12 @@ impl Came {
                 "{asked} of {asked} requests identical; stopped there of {recorded}, as --until says. Nothing after them was looked at."
             );
         }
-        let mut lines = vec![identical(replayed.requests)];
+        let mut lines = vec![if replayed.manifest.hosted {
+            let calls = replayed.summary.calls.total();
+            format!("{calls} of {calls} calls identical; the session was played through a door, which asked no model.")
+        } else {
+            identical(replayed.requests)
+        }];
         lines.extend(self.code.text());
         if let Some(records) = self.records {
             lines.push(format!("{records} of {records} trajectory records identical."));

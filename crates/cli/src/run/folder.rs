@@ -3,11 +3,14 @@
 use super::pretty;
 use crate::fault::{Class, Fault, read_text};
 use crate::manifest::{Private, write_whole};
+use crate::result::RunResult;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use traderharness_harness::resume::ResumingJournal;
 use traderharness_harness::session::Journal;
 use traderharness_replay::trajectory::{self, Entry, RunStart};
 use traderharness_replay::{Meta, Record, Recorder, RecordingError, Replay, Trajectory};
+use traderharness_serve::private::close_private;
 
 /// Trajectory, what was already asked, and cassette of a run that begins or goes on.
 pub(crate) type Opened = (Box<dyn Journal>, Option<Replay>, Recorder);
@@ -183,6 +186,13 @@ impl RunFolder {
         self.path.join("result.json")
     }
 
+    /// Writes what a run came to: its counts, and its figures.
+    pub(crate) fn keep_result(&self, summary: &Value, result: &RunResult) -> Result<(), Fault> {
+        write_whole(&self.summary(), pretty(summary).as_bytes(), false)?;
+        let result = serde_json::to_value(result).map_err(|e| Fault::new(Class::Environment, e))?;
+        write_whole(&self.result(), pretty(&result).as_bytes(), false)
+    }
+
     /// What was measured of the machine; no replay looks at it.
     pub(crate) fn measured(&self) -> PathBuf {
         self.path.join("measured.json")
@@ -202,12 +212,7 @@ impl RunFolder {
         let folder = self.path.join("private");
         let fault =
             |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be made", folder.display()));
-        std::fs::create_dir_all(&folder).map_err(fault)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
-        }
+        close_private(&folder).map_err(fault)?;
         write_whole(&path, pretty(&serde_json::to_value(private).unwrap_or_default()).as_bytes(), true)
     }
 

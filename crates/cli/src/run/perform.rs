@@ -10,7 +10,6 @@ use crate::manifest::{Manifest, Private, write_whole};
 use crate::measured::{Measured, Waits};
 use crate::memory::MemoryFile;
 use crate::result::{Played, RunResult};
-use serde_json::Value;
 use std::sync::Arc;
 use traderharness_connect::{Progress, StyledClient, Watcher};
 use traderharness_harness::resume::ResumingClient;
@@ -91,8 +90,7 @@ impl Performance<'_> {
                 world.wait(client.end());
                 let summary = played.as_ref().ok().cloned().or_else(|| world.stopped.borrow().clone());
                 if let Some(summary) = &summary {
-                    write_whole(&folder.summary(), pretty(&machine(summary, world)).as_bytes(), false)?;
-                    write_whole(&folder.result(), file(&result(summary))?.as_bytes(), false)?;
+                    folder.keep_result(&machine(summary, world), &result(summary))?;
                     write_whole(&folder.measured(), pretty(&observer.report(&budgets)).as_bytes(), false)?;
                 }
                 // The cassette is finished last: a folder with a finished cassette is whole.
@@ -109,10 +107,4 @@ impl Performance<'_> {
         };
         Ok(Performed { result: result(&summary), summary, stopped })
     }
-}
-
-/// A value as a file of a run folder.
-fn file(result: &RunResult) -> Result<String, Fault> {
-    let value: Value = serde_json::to_value(result).map_err(|e| Fault::new(Class::Environment, e))?;
-    Ok(pretty(&value))
 }

@@ -7,7 +7,7 @@ use crate::code::LatePool;
 use crate::fault::{Class, Fault, Outcome, read_text};
 use crate::manifest::{Manifest, window};
 use crate::report::print;
-use crate::run::read_card;
+use crate::run::{Market, read_card};
 use crate::source;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -33,6 +33,16 @@ pub(crate) struct Desk {
     pub(crate) config: HouseConfig,
     /// The token of the one caller, when there is no configuration.
     pub(crate) secret: Option<token::Kept>,
+    /// Where the datasets came from, by their digests.
+    pub(crate) sources: BTreeMap<String, Source>,
+}
+
+/// Where a dataset came from, and what it does not have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Source {
+    /// None for the bundled pack.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) missing_tables: Vec<String>,
 }
 
 impl Desk {
@@ -45,10 +55,11 @@ impl Desk {
                 (server, Some(secret))
             }
         };
-        let mut datasets = BTreeMap::new();
+        let (mut datasets, mut sources) = (BTreeMap::new(), BTreeMap::new());
         for (name, path) in named(&options.data)? {
-            let dataset = source::open(path.as_deref(), quiet)?;
-            datasets.insert(name, Arc::new(dataset.store));
+            let Market { store, missing_tables } = source::open(path.as_deref(), quiet)?.into();
+            sources.insert(store.meta().digest.clone(), Source { path, missing_tables });
+            datasets.insert(name, store);
         }
         let config = HouseConfig {
             server,
@@ -59,7 +70,7 @@ impl Desk {
             check_output: options.check_output,
             session_wait: traderharness_serve::house::SESSION_WAIT,
         };
-        Ok(Self { config, secret })
+        Ok(Self { config, secret, sources })
     }
 }
 

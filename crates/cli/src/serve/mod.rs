@@ -3,6 +3,7 @@
 pub(crate) mod desk;
 pub(crate) mod options;
 mod prune;
+mod record;
 mod token;
 
 pub(crate) use options::ServeOptions;
@@ -28,6 +29,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         Some(ServeCommand::Schema) => return desk::schema(),
         Some(ServeCommand::Token(token)) => return draw(token),
         Some(ServeCommand::Prune(options)) => return prune::run(options),
+        Some(ServeCommand::Record(options)) => return record::run(options),
         None => {}
     }
     let address = options.http.ok_or_else(|| Fault::text(Class::Input, "--http ADDR is missing"))?;

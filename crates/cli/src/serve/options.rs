@@ -70,6 +70,9 @@ pub(crate) enum ServeCommand {
     Schema,
     /// Draw a token, and print it with its digest for the configuration.
     Token(TokenOptions),
+    /// Write the run folder of a session that a keep folder holds and that has ended, for `report`, `replay` and all that reads a run. For
+    /// a folder that no server has open; the other options are those of its server.
+    Record(RecordOptions),
     /// Remove from a keep folder what is kept longer than so many days: sessions that ended, with their records, answers and files, and
     /// lines of the audit log, which are moved to its audit.jsonl. A server does so by itself; this is for a folder that none serves.
     Prune(PruneOptions),
@@ -90,6 +93,21 @@ pub(crate) struct TokenOptions {
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordOptions {
+    /// Session, `ses_...`.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Folder that it is written to; a new one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: PathBuf,
+    /// Whose session it is; needed where the configuration has several callers.
+    #[arg(long, value_name = "ID", requires = "config")]
+    pub(crate) caller: Option<String>,
+    #[command(flatten)]
+    pub(crate) desk: DeskOptions,
 }
 
 #[derive(Debug, Args)]

@@ -7,13 +7,16 @@
 //! | `world` | what sessions of a profile share |
 //! | `play` | one session: calls, decision points, days |
 //! | `restore` | making a session again from what was kept |
+//! | `rerun` | playing a session again from a recording of it |
 
 mod play;
+mod rerun;
 mod restore;
 mod tape;
 mod world;
 
 pub(crate) use play::{Done, Play};
+pub use rerun::{Rerun, RerunFault, rerun};
 pub(crate) use restore::restore;
 pub(crate) use world::{World, WorldFault};
 

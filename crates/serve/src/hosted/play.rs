@@ -37,6 +37,8 @@ pub(crate) struct Play {
     /// What was said when the decision point opened.
     said: Vec<String>,
     counts: CallCounts,
+    /// Days that ended.
+    days: Vec<DayRecord>,
     /// Operations that are kept.
     pub(crate) ops: i64,
     /// Records that are kept.
@@ -67,6 +69,7 @@ impl Play {
             memory: None,
             said: Vec::new(),
             counts: CallCounts::default(),
+            days: Vec::new(),
             ops: 0,
             records: 0,
             world,
@@ -166,7 +169,6 @@ impl Play {
 
     fn open_day(&mut self) -> Result<(), SessionError> {
         let day = self.world.days.get(self.day).copied().unwrap_or_default();
-        self.counts = CallCounts::default();
         let events = self.session.start_day(day)?;
         self.session.append(Record::Brief { role: "system".to_owned(), text: self.system.clone() })?;
         self.memory = self.session.memory_text();
@@ -219,7 +221,22 @@ impl Play {
             end.insert("record".into(), record.into());
         }
         let label = self.session.mask().day(day, day);
-        self.session.append(Record::DayEnd { day: label, account: end })
+        self.session.append(Record::DayEnd { day: label, account: end })?;
+        self.counts = CallCounts::default();
+        self.days.push(record);
+        Ok(())
+    }
+
+    /// Days that ended.
+    pub(crate) fn days(&self) -> &[DayRecord] {
+        &self.days
+    }
+
+    /// Calls of the session, those of a day that did not end too.
+    pub(crate) fn all_counts(&self) -> CallCounts {
+        let mut all = self.counts;
+        self.days.iter().for_each(|day| all.add(&day.calls));
+        all
     }
 
     /// Ends the session; `status` stands in its last record.

@@ -9,8 +9,11 @@ use std::process::Command;
 
 /// Pinned, so that a client of another kind is a change that somebody makes.
 const SDK: &str = "mcp==2.3.0";
-/// The newest Inspector that runs on Node 20.
+/// The last Inspector of its first line, which runs on Node 20.
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@0.17.5";
+/// The newest Inspector; it is installed with the Node that it needs.
+const NEW_INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
+const NEW_NODE: &str = "22.23.3";
 
 fn target() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_traderharness")).ancestors().nth(2).unwrap().to_path_buf()
@@ -43,7 +46,7 @@ pub(super) fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// A script of a package from npm, installed into a folder of its own.
+/// A script of packages from npm (several with a space between them), installed into a folder of their own.
 pub(super) fn npm(name: &str, package: &str, script: &str) -> Option<PathBuf> {
     let folder = target().join("venvs").join(name);
     let script = folder.join("node_modules").join(script);
@@ -53,8 +56,8 @@ pub(super) fn npm(name: &str, package: &str, script: &str) -> Option<PathBuf> {
     if !script.is_file() || std::fs::read_to_string(&pin).ok().as_ref() != Some(&asked) {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("package.json"), &asked).unwrap();
-        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict=false", package];
-        if !succeeds(Command::new("npm").args(npm).current_dir(&folder)) || !script.is_file() {
+        let npm = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict=false"];
+        if !succeeds(Command::new("npm").args(npm).args(package.split(' ')).current_dir(&folder)) || !script.is_file() {
             println!("skipped: {package} cannot be installed here");
             return None;
         }
@@ -63,9 +66,51 @@ pub(super) fn npm(name: &str, package: &str, script: &str) -> Option<PathBuf> {
     Some(script)
 }
 
-/// The script of the Inspector's command line.
-fn inspector() -> Option<PathBuf> {
-    npm("inspector", INSPECTOR, "@modelcontextprotocol/inspector-cli/build/index.js")
+/// The Inspector's command line.
+struct Inspector {
+    node: PathBuf,
+    script: PathBuf,
+    /// Its first words.
+    first: &'static [&'static str],
+    /// What it exits with when a tool failed.
+    failed: i32,
+}
+
+impl Inspector {
+    /// That of its first line.
+    fn old() -> Option<Self> {
+        let script = npm("inspector", INSPECTOR, "@modelcontextprotocol/inspector-cli/build/index.js")?;
+        Some(Self { node: "node".into(), script, first: &[], failed: 0 })
+    }
+
+    /// The newest, with its Node.
+    fn new() -> Option<Self> {
+        let system = match std::env::consts::OS {
+            "macos" => "darwin",
+            other => other,
+        };
+        let machine = match std::env::consts::ARCH {
+            "x86_64" => "x64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        let node = format!("node-{system}-{machine}");
+        let packages = format!("{NEW_INSPECTOR} {node}@{NEW_NODE}");
+        let script = npm("inspector-new", &packages, "@modelcontextprotocol/inspector/clients/launcher/build/index.js")?;
+        let modules = script.ancestors().find(|folder| folder.ends_with("node_modules")).unwrap();
+        Some(Self { node: modules.join(node).join("bin/node"), script, first: &["--cli"], failed: 5 })
+    }
+
+    fn inspects(&self, target: &[&str], more: &[&str], code: i32) -> Value {
+        // It looks for its own package file above the folder it is started in, and for its catalog in that of its user.
+        let folder = self.script.ancestors().find(|folder| folder.ends_with("node_modules")).unwrap();
+        let mut command = Command::new(&self.node);
+        command.current_dir(folder).env("MCP_CATALOG_PATH", folder.join("catalog.json"));
+        let output = command.arg(&self.script).args(self.first).args(target).args(more).output().unwrap();
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {out}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(&out).unwrap_or_else(|_| panic!("{more:?}: {out}"))
+    }
 }
 
 /// Plays the example's day and holds what it printed.
@@ -114,13 +159,40 @@ fn the_python_sdk_plays_a_day_in_both_eras_of_the_protocol() {
     assert_eq!(server.end(), Some(0));
 }
 
-fn inspects(script: &Path, target: &[&str], more: &[&str]) -> Value {
-    // It looks for its own package file above the folder it is started in.
-    let folder = script.ancestors().find(|folder| folder.ends_with("node_modules")).unwrap();
-    let output = Command::new("node").current_dir(folder).arg(script).args(target).args(more).output().unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{more:?}: {out}{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{more:?}: {out}"))
+fn lists_calls_and_reads(inspector: &Inspector) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("keep"), &["--mask", "none"]);
+    let (url, token) = (format!("{}/mcp", server.url), format!("Authorization: Bearer {}", server.token));
+    let stdio = vec![env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
+    let http = vec![url.as_str(), "--transport", "http", "--header", &token, "traderharness-session: key:inspector"];
+    for target in [&stdio, &http] {
+        let tools = inspector.inspects(target, &["--method", "tools/list"], 0);
+        assert!(tools["tools"].as_array().unwrap().len() > 20);
+        // The Inspector holds every structured result against the published schema, that of a failure too.
+        let bars = inspector.inspects(
+            target,
+            &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=000338"],
+            0,
+        );
+        assert_eq!(bars["structuredContent"]["status"], "complete", "{bars}");
+        let failed = inspector.inspects(
+            target,
+            &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=x"],
+            inspector.failed,
+        );
+        assert_eq!(failed["isError"], true);
+        let brief = inspector.inspects(target, &["--method", "resources/read", "--uri", "traderharness://brief"], 0);
+        assert!(brief["contents"][0]["text"].as_str().unwrap().contains("pre_market"));
+        let prompt = inspector.inspects(target, &["--method", "prompts/get", "--prompt-name", "morning"], 0);
+        assert_eq!(prompt["messages"][0]["role"], "user");
+        let templates = inspector.inspects(target, &["--method", "resources/templates/list"], 0);
+        assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
+    }
+    // Over HTTP every command is a connection of its own, and the label leads it to the same session.
+    let session = || inspector.inspects(&http, &["--method", "resources/read", "--uri", "traderharness://session"], 0);
+    let first = session()["contents"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(session()["contents"][0]["text"], first);
+    assert_eq!(server.end(), Some(0));
 }
 
 #[test]
@@ -128,32 +200,10 @@ fn the_inspector_lists_calls_and_reads_over_both_transports() {
     if !is_deep() {
         return;
     }
-    let Some(script) = inspector() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(&folder.path().join("keep"), &["--mask", "none"]);
-    let (url, token) = (format!("{}/mcp", server.url), format!("Authorization: Bearer {}", server.token));
-    let stdio = vec![env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
-    let http = vec![url.as_str(), "--transport", "http", "--header", &token, "traderharness-session: key:inspector"];
-    for target in [&stdio, &http] {
-        let tools = inspects(&script, target, &["--method", "tools/list"]);
-        assert!(tools["tools"].as_array().unwrap().len() > 20);
-        // The Inspector holds every structured result against the published schema, that of a failure too.
-        let bars =
-            inspects(&script, target, &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=000338"]);
-        assert_eq!(bars["structuredContent"]["status"], "complete", "{bars}");
-        let failed =
-            inspects(&script, target, &["--method", "tools/call", "--tool-name", "get_kline", "--tool-arg", "stock_code=x"]);
-        assert_eq!(failed["isError"], true);
-        let brief = inspects(&script, target, &["--method", "resources/read", "--uri", "traderharness://brief"]);
-        assert!(brief["contents"][0]["text"].as_str().unwrap().contains("pre_market"));
-        let prompt = inspects(&script, target, &["--method", "prompts/get", "--prompt-name", "morning"]);
-        assert_eq!(prompt["messages"][0]["role"], "user");
-        let templates = inspects(&script, target, &["--method", "resources/templates/list"]);
-        assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
-    }
-    // Over HTTP every command is a connection of its own, and the label leads it to the same session.
-    let session = || inspects(&script, &http, &["--method", "resources/read", "--uri", "traderharness://session"]);
-    let first = session()["contents"][0]["text"].as_str().unwrap().to_owned();
-    assert_eq!(session()["contents"][0]["text"], first);
-    assert_eq!(server.end(), Some(0));
+    [Inspector::old(), Inspector::new()].iter().flatten().for_each(lists_calls_and_reads);
+    let Some(inspector) = Inspector::new() else { return };
+    // Providers of models refuse schemas that the protocol allows; the newest Inspector fails where it finds one.
+    let stdio = [env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
+    let tools = inspector.inspects(&stdio, &["--method", "tools/list", "--strict"], 0);
+    assert!(tools["tools"].as_array().unwrap().len() > 20);
 }

@@ -1,0 +1,41 @@
+//! `traderharness serve record`: the run folder of a session that a keep folder holds, for every command that reads a run. It changes
+//! nothing of the session.
+
+use super::desk::Desk;
+use super::options::RecordOptions;
+use crate::fault::{Class, Fault, Outcome};
+use crate::hosted::{Kept, caller_of, refused};
+use crate::run::RunFolder;
+use std::process::ExitCode;
+use traderharness_serve::House;
+
+/// Who played, as reports name it: what asked over a door, nobody here knows.
+const AGENT: &str = "client of a door";
+
+pub(super) fn run(options: &RecordOptions) -> Outcome {
+    if options.desk.keep.is_none() {
+        return Err(Fault::text(Class::Input, "a session is recorded out of a keep folder").hint("pass --keep DIR"));
+    }
+    let Desk { config, sources, .. } = Desk::open(&options.desk, true)?;
+    let house = House::open(config).map_err(|e| Fault::new(Class::Environment, e).hint("stop the server of the folder first"))?;
+    let caller = caller_of(&house, options.caller.as_deref(), options.desk.config.is_some())?;
+    let unknown = |refusal| refused(refusal).hint("sessions that ended are kept for so many days (`keep.days`)");
+    let state = house.session(&caller, &options.session).map_err(unknown)?;
+    if state.state == "open" {
+        return Err(Fault::text(
+            Class::Input,
+            format!("the session is open: it stands on day {} at {}", state.day_index, state.point),
+        )
+        .hint("a session is recorded when it has ended: play it to its end, or close it"));
+    }
+    let folder = RunFolder::create(&options.record)?;
+    let mut kept = Kept::open(folder, &house, &caller, &options.session, AGENT, &sources)?;
+    kept.catch_up()?;
+    if kept.is_whole() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Fault::text(
+        Class::Stopped,
+        "the session was stopped by a defect and has no end; what was recorded of it is in the folder",
+    ))
+}
