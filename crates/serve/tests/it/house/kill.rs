@@ -220,4 +220,7 @@ fn what_was_acknowledged_exists_once_and_what_was_not_happens_once() {
         "every fill was acknowledged, and no other was made"
     );
     assert!(filled > 0);
+    println!(
+        "{rounds} kills, {next} requests, {same} answers the same when asked for again, {effects} orders and notes, {filled} fills"
+    );
 }
