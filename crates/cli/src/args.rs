@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Probe(Box<ProbeOptions>),
     /// Show results of recorded runs, side by side, and hold them against their recordings.
     Report(ReportOptions),
+    /// Say why two recorded runs differ: settings, data, tools, the model, the machine or a fault, and what came of it.
+    Diff(crate::diff::DiffOptions),
     /// Compute figures, result and leak audit of a recording again, without a model, and hold them against what was stored.
     Rescore(Box<crate::rescore::RescoreOptions>),
     /// Put recorded runs into one folder that can be handed on and replayed, or look at a recording without playing it.

@@ -97,6 +97,10 @@ pub(crate) fn compare(options: &CompareOptions) -> Outcome {
     } else {
         print(&compared.text());
         print(&format!("{}\nRecorded in {}.", market.notes(), folder.path.display()));
+        if let Some((one, other)) = compared.alike().filter(|_| spec.seeds == 1) {
+            let of = |name: &str| folder.path.join(name).display().to_string();
+            print(&format!("{one} and {other} play one card: why they differ says traderharness diff {} {}", of(one), of(other)));
+        }
     }
     let agents = || compared.rows.iter().flat_map(|row| &row.ended);
     Ok(if agents().any(|ended| ended.cancelled) || agents().all(|ended| ended.fault.is_some()) {
@@ -225,6 +229,16 @@ fn number(value: &Value, key: &str) -> u64 {
 }
 
 impl Compared {
+    /// Two agents with one card and one model: whatever they differ in is neither of the two.
+    fn alike(&self) -> Option<(&str, &str)> {
+        let of = |row: &Row| row.results().next().map(|result| (result.card.clone(), result.model.clone()));
+        let players: Vec<&Row> = self.rows.iter().filter(|row| !row.is_baseline).collect();
+        players.iter().enumerate().find_map(|(at, one)| {
+            let other = players.iter().skip(at + 1).find(|other| of(one).is_some() && of(one) == of(other))?;
+            Some((one.name.as_str(), other.name.as_str()))
+        })
+    }
+
     fn of(spec: &Spec, played: Vec<Vec<Ended>>) -> Self {
         let mut rows: Vec<Row> = spec
             .entrants

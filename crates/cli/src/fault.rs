@@ -44,6 +44,14 @@ impl Fault {
         self
     }
 
+    /// The same where a recording that was changed cannot be used, and is not what the command looks for.
+    pub(crate) fn as_bad_input(mut self) -> Self {
+        if self.class == Class::Finding {
+            self.class = Class::Input;
+        }
+        self
+    }
+
     /// Says which thing was being worked on.
     pub(crate) fn context(mut self, context: impl std::fmt::Display + Send + Sync + 'static) -> Self {
         self.error = self.error.context(context);

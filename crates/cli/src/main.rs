@@ -14,6 +14,7 @@ mod compare;
 mod contract;
 mod data;
 mod demo;
+mod diff;
 mod doctor;
 mod export;
 mod fault;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         args::Command::Compare(options) => compare::compare(&options),
         args::Command::Probe(options) => probe::run(&options),
         args::Command::Report(options) => reports::report(&options),
+        args::Command::Diff(options) => diff::diff(&options),
         args::Command::Rescore(options) => rescore::rescore(&options),
         args::Command::Bundle(options) => bundle::bundle(&options),
         args::Command::Migrate(options) => migrate::migrate(&options),

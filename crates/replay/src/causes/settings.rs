@@ -2,7 +2,7 @@
 
 use super::found::{Both, Found};
 use super::{Kind, Place};
-use crate::cassette::{Cassette, Meta, Scheme};
+use crate::cassette::{Cassette, Meta};
 use serde_json::{Map, Value, json};
 
 /// Most fields that are compared of a set-up.
@@ -20,8 +20,6 @@ pub(super) struct Differ {
     pub(super) data: bool,
     /// A setting that can change what tools and briefs say.
     pub(super) world: bool,
-    /// Any setting.
-    pub(super) any: bool,
     /// Tools that somebody else answers.
     pub(super) plug_ins: Vec<String>,
 }
@@ -37,10 +35,6 @@ pub(super) fn compare(a: &Cassette, b: &Cassette, found: &mut Found<'_>, notes: 
             "one recording is of the Python implementation: its digests cover other parts of a request, so no request is compared"
                 .to_owned(),
         );
-    } else if a.scheme() == Scheme::Reference {
-        notes.push(
-            "recordings of the Python implementation hold no requests: where a digest differs it is not known in what".to_owned(),
-        );
     }
     let (read, read_now) = (data(one), data(other));
     if read != read_now {
@@ -55,7 +49,6 @@ pub(super) fn compare(a: &Cassette, b: &Cassette, found: &mut Found<'_>, notes: 
         // The id of a window is made of its days, and with the key where anything is hidden: it only tells what is not told already.
         let told = differ.mask || fields.iter().any(|both| is_in(&both.field, "window"));
         for both in fields.into_iter().filter(|both| both.field != "window_id" || !told) {
-            differ.any = true;
             let of_model = OF_THE_MODEL.iter().any(|part| is_in(&both.field, part));
             differ.world |= !of_model;
             found.push(Kind::Settings, Place::default(), named(both), "");
@@ -133,7 +126,9 @@ fn set_up(meta: &Meta) -> Value {
     fields.entry("sampling").or_insert_with(|| json!({}));
     fields.insert("model".to_owned(), meta.model.clone().into());
     fields.insert("contract_version".to_owned(), meta.contract_version.clone().into());
-    fields.insert("behaviour_flags".to_owned(), json!(meta.behaviour_flags));
+    // As one text: with one flag more all that follow would stand at other places.
+    let flags: Vec<String> = meta.behaviour_flags.iter().map(u32::to_string).collect();
+    fields.insert("behaviour_flags".to_owned(), flags.join(", ").into());
     fields.insert("mask".to_owned(), json!(meta.mask));
     fields.insert("canonical_version".to_owned(), meta.canonical_version.into());
     fields.into()

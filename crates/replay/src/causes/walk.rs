@@ -7,7 +7,7 @@ use super::settings::Differ;
 use super::spots::{Spot, Spots};
 use super::track::{Answer, Asked, Track};
 use super::{CODE, Kind, Place, Run, Walked};
-use crate::cassette::Cassette;
+use crate::cassette::{Cassette, Scheme};
 use crate::error::RecordingError;
 use crate::explain::{Explanation, explain};
 use crate::request::{Message, Request};
@@ -37,6 +37,8 @@ struct Walk<'a, 'f, 'r> {
     found: &'f mut Found<'r>,
     /// Something that was said or done differs already.
     apart: bool,
+    /// Two requests differ, and a recording does not hold them.
+    blind: bool,
     /// In what the surroundings of two conversations differ, where that was looked at.
     around: BTreeMap<(Fingerprint, Fingerprint), Vec<(Kind, Both)>>,
 }
@@ -58,7 +60,7 @@ pub(super) fn walk(
         let walked = Walked { scope: (*scope).to_owned(), requests, ..Walked::default() };
         scopes.insert(scope, At { walked, next: (0, 0), together: true });
     }
-    let mut walk = Walk { tracks, spots, differ, found, apart: false, around: BTreeMap::new() };
+    let mut walk = Walk { tracks, spots, differ, found, apart: false, blind: false, around: BTreeMap::new() };
     // In the order of the first run: what one agent said may be what another one was told next.
     for call in a.cassette.calls() {
         let Some(at) = scopes.get_mut(call.scope.as_str()) else { continue };
@@ -73,6 +75,9 @@ pub(super) fn walk(
     let nothing = walk.found.is_empty() && walked.iter().all(|at| at.walked.consequences() == 0);
     if nothing && let Some((a, b)) = a.trajectory.zip(b.trajectory) {
         walk.records(a, b);
+    }
+    if walk.blind {
+        notes.push("where the digests of two requests differ it is not known in what: a recording holds no requests".to_owned());
     }
     if walked.iter().any(|at| at.walked.came_back > 0) {
         notes.push("the runs parted and came back to the same request; comparing went on from there".to_owned());
@@ -94,7 +99,7 @@ impl<'a> Walk<'a, '_, '_> {
             return Ok(());
         };
         let (steps, around) = ((a.call.step, b.call.step), (a.around, b.around));
-        if a.talk == b.talk { self.same_talk(at, steps, around) } else { self.other_talk(at, steps) }
+        if a.talk == b.talk { self.same_talk(at, steps, around) } else { self.other_talk(at, steps, around) }
     }
 
     fn same_talk(
@@ -212,9 +217,17 @@ impl<'a> Walk<'a, '_, '_> {
     }
 
     /// Two conversations that differ: why, when nothing before does, and where the two can be compared again.
-    fn other_talk(&mut self, at: &mut At, steps: (usize, usize)) -> Result<(), RecordingError> {
+    fn other_talk(
+        &mut self,
+        at: &mut At,
+        steps: (usize, usize),
+        around: (Fingerprint, Fingerprint),
+    ) -> Result<(), RecordingError> {
         let scope = at.walked.scope.clone();
         if at.together {
+            if around.0 != around.1 {
+                self.around(&self.place(&scope, at.next.0, steps.0), steps, around)?;
+            }
             self.results(at, steps)?;
         }
         at.walked.parted_at = at.walked.parted_at.or(Some(at.next.0));
@@ -245,8 +258,9 @@ impl<'a> Walk<'a, '_, '_> {
         let scope = at.walked.scope.clone();
         let place = self.place(&scope, at.next.0, steps.0);
         let Some((a, b)) = self.requests(steps)? else {
-            let both = Both { field: "request_sha256".to_owned(), ..Both::default() };
-            self.unexplained(at, place, both, "the recordings hold no requests, so it is not known in what they differ");
+            // Without the requests nobody knows in what they differ.
+            self.blind = true;
+            at.walked.states += 1;
             return Ok(());
         };
         let calls = self.calls(&scope);
@@ -308,7 +322,8 @@ impl<'a> Walk<'a, '_, '_> {
         let outside = tool.as_deref().is_some_and(|tool| self.is_outside(tool));
         let what = if tool.is_some() { "the same call in the same state has another result" } else { "another brief" };
         if self.differ.data {
-            self.found.push_lines(Kind::Data, place, both, format!("{what}, on other data"), lines);
+            let also = if self.differ.world { "; settings differ too, and it may follow from those" } else { "" };
+            self.found.push_lines(Kind::Data, place, both, format!("{what}, on other data{also}"), lines);
         } else if self.differ.world || self.found.has(Kind::ToolsOffered) {
             // What is set up otherwise, or offered otherwise, is told otherwise.
             at.walked.states += 1;
@@ -318,15 +333,6 @@ impl<'a> Walk<'a, '_, '_> {
         } else {
             let why = format!("{what}, on the same data under the same settings");
             self.found.push_lines(Kind::Fault, place, both, why, lines);
-        }
-    }
-
-    /// Notes a difference of which nothing is known but that it is there.
-    fn unexplained(&mut self, at: &mut At, place: Place, both: Both, why: &str) {
-        if self.differ.any || self.differ.data || self.apart {
-            at.walked.states += 1;
-        } else {
-            self.found.push(Kind::Fault, place, both, why);
         }
     }
 
@@ -340,7 +346,9 @@ impl<'a> Walk<'a, '_, '_> {
             ended.unwrap_or_else(|| if sealed { "completed" } else { "unfinished" }.to_owned())
         };
         let (a, b) = (told(a, sealed.0), told(b, sealed.1));
-        let first = !self.apart && !self.differ.world && !self.differ.data && !self.found.has(Kind::ToolsOffered);
+        // A recording of the Python implementation does not say whether it is whole.
+        let tells = self.tracks.0.cassette.scheme() == Scheme::Whole;
+        let first = tells && !self.apart && !self.differ.world && !self.differ.data && !self.found.has(Kind::ToolsOffered);
         if first && a != b {
             let both = Both { field: "status".to_owned(), a: Some(a), b: Some(b) };
             let why = "a limit, a signal or a failure ended one run where the other one went on";
@@ -472,6 +480,6 @@ fn reason(a: &Map<String, Value>, b: &Map<String, Value>, sampling: Option<&Map<
     match sampling.and_then(|sampling| sampling.get("temperature")).and_then(Value::as_f64) {
         Some(0.0) => "the same request at temperature 0: the model or its provider is not deterministic".to_owned(),
         Some(temperature) => format!("the same request, sampled at temperature {temperature}"),
-        None => "the same request; no temperature was asked for, so the provider's own was used".to_owned(),
+        None => "the same request, for which no temperature was asked".to_owned(),
     }
 }
