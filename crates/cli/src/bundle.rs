@@ -264,6 +264,8 @@ fn make(options: &BundleOptions, out: &Path) -> Outcome {
         [one] => draft.file("compare.json".to_owned(), bytes(one)?).map_err(|e| fault(e, out))?,
         several => notes.push(format!("none of the {} compare.json is put in: a bundle has one", several.len())),
     }
+    let leftovers = bundle::remove_leftovers(out).into_iter();
+    notes.extend(leftovers.map(|left| format!("`{}` is removed: a bundle that was killed left it", left.display())));
     let bundle = draft.write(out).map_err(|e| fault(e, out))?;
     if options.json {
         print(&pretty(&json!({ "bundle": out.display().to_string(), "manifest": bundle.manifest(), "notes": notes })));

@@ -25,6 +25,7 @@ use traderharness_harness::run::CONTRACT_VERSION;
 use traderharness_harness::{CancelToken, Card, SessionConfig, Toolbox};
 use traderharness_market::{Day, DecisionPoint, Mask};
 use traderharness_replay::{Message, Meta, Recorder, Request};
+use traderharness_serve::private::close_private;
 
 /// Firms that are asked for at each day of questions.
 const FIRMS_A_DAY: usize = 5;
@@ -182,7 +183,7 @@ impl Probe<'_> {
             Map::from_iter(exhibits.iter().map(|e| (e.id.clone(), json!({ "label": e.label, "truth": e.truth.value() }))));
         let private = json!({ "mask_key": hex(key), "window": asked_window, "truth": truth });
         let secret = folder.path.join("private");
-        std::fs::create_dir_all(&secret).map_err(|e| Fault::new(Class::Environment, e).context("the private/ folder"))?;
+        close_private(&secret).map_err(|e| Fault::new(Class::Environment, e).context("the private/ folder"))?;
         write_whole(&secret.join("truth.json"), pretty(&private).as_bytes(), true)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| Fault::new(Class::Environment, e))?;

@@ -13,6 +13,7 @@
 //! | [`caller`] | tokens and [`Caller`] |
 //! | [`mcp`] | the MCP door: stdio and streamable HTTP |
 //! | [`manifest`] | [`Capability`]: what can be called, under which revision, with which rights |
+//! | [`private`] | folders that only their owner sees into |
 //! | [`refusal`] | [`Refusal`]: why something was not done |
 //! | [`reply`] | what a caller gets |
 //! | [`keys`] | idempotency keys |
@@ -34,6 +35,7 @@ pub mod keys;
 pub mod manifest;
 pub mod mcp;
 mod places;
+pub mod private;
 mod random;
 pub mod refusal;
 pub mod registry;

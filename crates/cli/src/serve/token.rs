@@ -4,6 +4,7 @@ use crate::fault::{Class, Fault, read_text};
 use crate::manifest::write_whole;
 use std::path::{Path, PathBuf};
 use traderharness_serve::caller::draw_token;
+use traderharness_serve::private::close_private;
 
 /// A token, and the file it is in.
 #[derive(Debug, Clone)]
@@ -31,17 +32,8 @@ pub(super) fn of(keep: Option<&Path>) -> Result<Kept, Fault> {
         return Ok(Kept { token, path: Some(path) });
     }
     let fault = |e: std::io::Error| Fault::new(Class::Environment, e).context(format!("`{}` cannot be made", folder.display()));
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-        // The keep folder too, where it is new: the files of agents lie in it.
-        builder.mode(0o700).create(&folder).map_err(fault)?;
-        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
-    }
-    #[cfg(not(unix))]
-    builder.create(&folder).map_err(fault)?;
+    // The keep folder too, where it is new: the files of agents lie in it.
+    close_private(&folder).map_err(fault)?;
     let (token, _) = new()?;
     write_whole(&path, format!("{token}\n").as_bytes(), true)?;
     Ok(Kept { token, path: Some(path) })

@@ -12,11 +12,13 @@
 //! Nothing of a bundle is used before all of it was checked: names that lead nowhere else, no links, no file too much or too few, sizes
 //! and digests as stated, every cassette whole. It is written under another name and renamed, so it is there as a whole or not at all.
 
+mod beside;
 mod error;
 mod split;
 mod tree;
 mod write;
 
+pub use beside::remove_leftovers;
 pub use error::BundleError;
 pub use split::{Part, Parts, split};
 pub use tree::{FILE_BYTES, file_digest};

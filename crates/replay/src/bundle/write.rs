@@ -1,6 +1,7 @@
 //! Makes a bundle: everything is put into a folder beside the wanted one, read back and checked as any reader would, and only then gets
 //! its name. It overwrites nothing and leaves nothing half-made.
 
+use super::beside::Beside;
 use super::error::BundleError;
 use super::split::{Parts, split};
 use super::tree::{check_name, check_path, file_digest};
@@ -8,7 +9,7 @@ use super::{Agent, BUNDLE_SCHEMA_VERSION, Bundle, FORMAT, File, LeftOut, MANIFES
 use crate::cassette::{Cassette, Dataset};
 use serde_json::Value;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Facts of an agent that its recording has for its host alone.
 #[derive(Debug, Clone)]
@@ -223,30 +224,4 @@ fn write(root: &Path, file: &str, bytes: &[u8], private: bool) -> Result<(), Bun
     let _ = private;
     let mut opened = options.open(&path).map_err(BundleError::io("write", &path))?;
     opened.write_all(bytes).and_then(|()| opened.sync_all()).map_err(BundleError::io("write", &path))
-}
-
-/// A folder beside the wanted one that goes when it was not renamed.
-#[derive(Debug)]
-struct Beside {
-    path: PathBuf,
-}
-
-impl Beside {
-    fn make(out: &Path) -> Result<Self, BundleError> {
-        let mut name = std::ffi::OsString::from(".");
-        name.push(out.file_name().unwrap_or_default());
-        name.push(format!(".{}.partial", std::process::id()));
-        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = parent.join(name);
-        std::fs::create_dir_all(parent).map_err(BundleError::io("make", parent))?;
-        std::fs::create_dir(&path).map_err(BundleError::io("make", &path))?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        // Gone already when it was renamed.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }

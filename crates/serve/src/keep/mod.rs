@@ -119,11 +119,7 @@ fn private_file(folder: &Path) -> std::io::Result<PathBuf> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
     for_the_owner_alone(&mut options);
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    crate::private::make_private(folder)?;
     let path = folder.join(FILE);
     options.open(&path)?;
     Ok(path)
