@@ -161,8 +161,12 @@ pub(super) async fn take(door: &Door, origin: &Origin, said: Said, unnamed: Unna
 async fn before(door: &Door, caller: &Arc<Caller>) -> Result<Option<String>, Refusal> {
     let Some(session) = door.0.found.lock().await.get(&caller.id).cloned() else { return Ok(None) };
     let (seen, id) = (Arc::clone(caller), session.clone());
-    let state = door.run(caller, move |house| house.session(&seen, &id)).await?;
-    Ok(matches!(state.state.as_str(), "finished" | "open").then_some(session))
+    match door.run(caller, move |house| house.session(&seen, &id)).await {
+        Ok(state) => Ok(matches!(state.state.as_str(), "finished" | "open").then_some(session)),
+        // What is kept no longer is given up like what was closed.
+        Err(refusal) if refusal.status == 404 => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
 }
 
 async fn existing(door: &Door, caller: Arc<Caller>, session: String) -> Result<Seat, Refusal> {

@@ -32,6 +32,10 @@ fn post(token: &str) -> axum::http::request::Builder {
 
 impl Http {
     fn new() -> Self {
+        Self::with(HttpSettings::default())
+    }
+
+    fn with(settings: HttpSettings) -> Self {
         let store = store();
         let callers = [("alice", ALICE), ("bob", BOB)].map(|(id, token)| {
             let mut config = caller(id);
@@ -39,7 +43,7 @@ impl Http {
             config
         });
         let house = open(&store, server(&store, false, callers.to_vec()), None);
-        let settings = HttpSettings { hosts: vec!["door.example".into()], ..HttpSettings::default() };
+        let settings = HttpSettings { hosts: vec!["door.example".into()], ..settings };
         let router = TowerToHyperService::new(router(Door::new(Arc::clone(&house)), &settings));
         Self { house, router }
     }
@@ -60,10 +64,15 @@ impl Http {
             .collect()
     }
 
+    /// Begins a connection, unless it is refused.
+    async fn begin(&self, token: &str) -> Response<Body> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
+        self.send(post(token).body(Body::from(body.to_string())).unwrap()).await
+    }
+
     /// Begins a connection; its id and the answer.
     async fn hello(&self, token: &str) -> (String, Value) {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello(REVISION)});
-        let response = self.send(post(token).body(Body::from(body.to_string())).unwrap()).await;
+        let response = self.begin(token).await;
         assert_eq!(response.status(), StatusCode::OK);
         let id = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         (id, Self::messages(response).await.pop().unwrap())
@@ -178,6 +187,33 @@ async fn a_connection_is_a_session_of_its_own_and_belongs_to_its_caller() {
 }
 
 #[tokio::test]
+async fn a_caller_takes_half_of_the_connections_and_what_it_ends_is_free_again() {
+    let http = Http::with(HttpSettings { connections: 4, ..HttpSettings::default() });
+    let mut first = String::new();
+    for _ in 0..2 {
+        first = http.hello(ALICE).await.0;
+    }
+    let refused = http.begin(ALICE).await;
+    assert_eq!((refused.status(), refused.headers()["retry-after"].to_str().unwrap()), (StatusCode::SERVICE_UNAVAILABLE, "5"));
+    assert_eq!(Http::messages(refused).await[0]["details"]["code"], "too_many_connections");
+    // What alice holds keeps bob from nothing, and needs no place for what is no connection.
+    for _ in 0..2 {
+        http.hello(BOB).await;
+    }
+    assert_eq!(http.begin(BOB).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(http.request(ALICE, &first, "ping", json!({})).await.0, StatusCode::OK);
+    let modern = http.modern(ALICE, "tools/list", None, json!({}), None).await;
+    assert!(modern["result"]["tools"].is_array(), "{modern}");
+    let end = |id: &str| {
+        let request = Request::delete("http://127.0.0.1/mcp").header("host", "127.0.0.1").header("mcp-session-id", id);
+        request.header("authorization", format!("Bearer {ALICE}")).body(Body::empty()).unwrap()
+    };
+    assert!(http.send(end(&first)).await.status().is_success());
+    http.hello(ALICE).await;
+    assert_eq!(http.begin(ALICE).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
 async fn a_session_that_was_never_used_goes_with_its_connection() {
     let http = Http::new();
     let alice = http.house.local_caller("alice").unwrap();
@@ -219,8 +255,13 @@ async fn clients_without_a_handshake_stay_in_one_session() {
     assert_ne!(run, first);
     assert_eq!(session(Some("key:run-1")).await, run);
     assert_eq!(session(Some(&first)).await, first);
-    // With two open sessions the request must say which.
-    let unclear = http.modern(ALICE, "tools/call", Some("read_brief"), brief.clone(), None).await;
+    // A second open session does not take a client out of its own in the middle of a day.
+    assert_eq!(session(None).await, first);
+    // Who was in none yet must say which of two.
+    let unclear = http.modern(BOB, "tools/call", Some("read_brief"), brief.clone(), Some("key:run-1")).await;
+    assert_eq!(unclear["result"]["isError"], false, "{unclear}");
+    http.modern(BOB, "tools/call", Some("read_brief"), brief.clone(), Some("key:run-2")).await;
+    let unclear = http.modern(BOB, "tools/call", Some("read_brief"), brief.clone(), None).await;
     assert_eq!(record(&unclear["result"])["details"]["code"], "session_ambiguous");
     let fresh = http.modern(ALICE, "tools/call", Some("read_brief"), brief, Some("new")).await;
     assert_eq!(record(&fresh["result"])["details"]["code"], "invalid_session_name");
