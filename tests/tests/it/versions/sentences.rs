@@ -142,7 +142,8 @@ fn sentences(source: &str) -> Vec<String> {
             || (word(i) == "fn" && word(i + 1) == "instruction")
             || (word(i) == "words" && is(i + 1, '!'));
         if skipped {
-            while i < tokens.len() && !is(i, '{') && !is(i, ';') && !(is(i, '(') && is(i - 1, '!')) {
+            let begins = |i: usize| is(i, '{') || is(i, ';') || (is(i, '(') && is(i - 1, '!'));
+            while i < tokens.len() && !begins(i) {
                 i += 1;
             }
             let (from, to) = if is(i, '(') { ('(', ')') } else { ('{', '}') };

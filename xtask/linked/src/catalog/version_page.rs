@@ -24,7 +24,8 @@ pub(crate) fn render() -> String {
     page.push_str(
         "\n## A failed call\n\nUnder v1 and v2 a failure is `error` alone, after `success: false` where the tool changes something. v3 and v4 are the same, \
          and failures of `place_order` and `manage_conditional_order` carry `error_code`, faulty arguments too: the code as it stands in [codes.md](codes.md), \
-         no `retryable` and no `correction`. v5 has the full envelope for every tool. The same failures under each:\n\n",
+         no `retryable` and no `correction`. `execute_code` fails as `error` alone under all four, behind `stdout` where the code had printed something. \
+         v5 has the full envelope for every tool. The same failures under each:\n\n",
     );
     page.push_str("| version | `get_kline` | `place_order` |\n|---|---|---|\n");
     for version in Version::ALL {
