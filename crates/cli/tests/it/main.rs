@@ -13,6 +13,7 @@ mod committee;
 mod compare;
 mod demo;
 mod determinism;
+mod differ;
 mod doctor;
 mod export;
 mod gate;

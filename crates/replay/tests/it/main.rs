@@ -5,6 +5,7 @@ mod audit;
 mod bundle;
 mod canonical;
 mod cassette;
+mod causes;
 mod diff;
 mod explain;
 mod export;
