@@ -156,6 +156,18 @@ fn tables_and_packed_texts_are_searched() {
         (1, &2.into(), &"/b".into()),
         "{report:#}"
     );
+    // By gzip.
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xabVJT\xb22\xac\xe5\xaaVJR\xb2R\xca\xcfS04Q\xf0M,J\xceP0202Q\xaa\xe5\x02\x00\x1e5\xb3\xbc!\x00\x00\x00";
+    let other = folder.path().join("log.jsonl.gz");
+    std::fs::write(&other, gzip).unwrap();
+    let (code, of_gzip) = audit(&[text(&other)]);
+    let place = |report: &Value| (report["totals"].to_string(), report["findings"][0]["pointer"].clone());
+    assert_eq!((code, place(&of_gzip)), (1, place(&report)), "{of_gzip:#}");
+    // In UTF-16, under a name that says nothing.
+    let wide = folder.path().join("notes");
+    std::fs::write(&wide, "on 14 March 2024".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    let (code, report) = audit(&[text(&wide)]);
+    assert_eq!((code, report["totals"].to_string()), (1, "{\"date\":1}".to_owned()), "{report:#}");
     let cut = std::fs::read(&packed).unwrap();
     std::fs::write(&packed, &cut[..cut.len() - 3]).unwrap();
     let (code, report) = audit(&[text(&packed)]);

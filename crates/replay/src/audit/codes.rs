@@ -1,6 +1,6 @@
 //! Six-digit codes (engine E8.3). Must leave every number alone that cannot be told for a code.
 
-use super::around::{alnum, amount_after, byte, digit, digits, number_word_before, value, word, word_before};
+use super::around::{alnum, amount_after, byte, digit, digits, is_number_word, number_word_before, value, word, word_before};
 use super::finding::FindingKind;
 use super::{Auditor, Form};
 use std::collections::BTreeMap;
@@ -76,6 +76,10 @@ fn alone(text: &[u8], at: usize, end: usize) -> bool {
         Some(b'.' | b':') => !digit(text, at.wrapping_sub(2)),
         // Codes in a list.
         Some(b',') => !digit(text, at.wrapping_sub(2)) || six_before(text, at - 1),
+        // In a path or an address, but not behind the name of an id.
+        Some(b'/') if byte(text, at.wrapping_sub(2)).is_some_and(|b| b.is_ascii_alphabetic()) => {
+            !std::str::from_utf8(word_before(text, at - 1)).is_ok_and(is_number_word)
+        }
         Some(b'-' | b'/') => !alnum(text, at.wrapping_sub(2)) || six_before(text, at - 1),
         Some(_) => {
             !["¥", "￥", "€", "£", "−", "№"].iter().any(|sign| text.get(..at).is_some_and(|h| h.ends_with(sign.as_bytes())))
@@ -87,6 +91,7 @@ fn alone(text: &[u8], at: usize, end: usize) -> bool {
         Some(b'_' | b'%') => false,
         Some(b'.' | b':') => !digit(text, end + 1),
         Some(b',') => !digit(text, end + 1) || six_after(text, end + 1),
+        Some(b'/') if byte(text, end + 1).is_some_and(|b| b.is_ascii_alphabetic()) => true,
         Some(b'-' | b'/') => !alnum(text, end + 1) || six_after(text, end + 1),
         Some(_) => true,
     };

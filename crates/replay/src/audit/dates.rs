@@ -86,7 +86,7 @@ fn year_first(text: &[u8], at: usize, end: usize) -> Found {
         return None;
     }
     let mark = byte(text, end);
-    if let Some(mark @ (b'-' | b'/' | b'.')) = mark {
+    if let Some(mark @ (b'-' | b'/' | b'.' | b'_')) = mark {
         let month_end = digits(text, end + 1);
         let day_end = digits(text, month_end + 1);
         let (m, d) = (month_end - end - 1, day_end.saturating_sub(month_end + 1));
@@ -253,7 +253,10 @@ fn day_word(text: &[u8], day: u32, end: usize) -> Found {
     let month = month(name)?;
     let stop = start + name.len();
     let capital = name.first().is_some_and(u8::is_ascii_uppercase);
-    let year = year_after(text, stop);
+    // `14Mar2024`
+    let tight = Some(digits(text, stop))
+        .filter(|end| *end == stop + 4 && from.is_empty() && value(text, stop, *end).is_some_and(is_year));
+    let year = year_after(text, stop).or(tight);
     let whole = !alnum(text, stop);
     (day <= 31 && is_day(2024, month, day) && (year.is_some() || capital && whole && (name.len() > 3 || !from.is_empty())))
         .then(|| found(year.unwrap_or(stop), "english"))

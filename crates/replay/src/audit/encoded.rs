@@ -1,4 +1,4 @@
-//! Texts that are written in another way inside of a text: as base64, as hexadecimal digits, or with escapes. Must be bounded: one level, each
+//! Texts that are written in another way inside of a text: as base64, as hexadecimal digits, or with escapes. Must be bounded: each
 //! byte of the artifact looked into once, and a word that says nothing left alone after a few of its bytes.
 
 use super::around::byte;
@@ -199,7 +199,14 @@ fn escape(bytes: &[u8], at: usize) -> Option<(Unit, usize)> {
         |from: usize, of: fn(&u8) -> bool| bytes.get(from..).map_or(0, |rest| rest.iter().take(8).take_while(|b| of(b)).count());
     match byte(bytes, at)? {
         b'%' if matches!(byte(bytes, at + 1), Some(b'u' | b'U')) => Some((character(number(at + 2, 4, 16)?), at + 6)),
-        b'%' => Some((Unit::Byte(number(at + 1, 2, 16)? as u8), at + 3)),
+        b'%' => {
+            // Encoded once more, `%25E8` is `%E8`.
+            let again = bytes.get(at + 1..)?.chunks_exact(2).take(8).take_while(|pair| *pair == b"25").count();
+            let from = at + 1 + 2 * again;
+            let (from, value) =
+                number(from, 2, 16).map(|value| (from, value)).or_else(|| Some((at + 1, number(at + 1, 2, 16)?)))?;
+            Some((Unit::Byte(value as u8), from + 2))
+        }
         b'&' if byte(bytes, at + 1) == Some(b'#') => {
             let hex = matches!(byte(bytes, at + 2), Some(b'x' | b'X'));
             let (start, radix) = if hex { (at + 3, 16) } else { (at + 2, 10) };
@@ -274,6 +281,9 @@ mod tests {
     #[test]
     fn escapes_of_every_kind_are_read() {
         check("q=%E8%B4%B5%e5%b7%9e&x", Some("q=贵州"));
+        check("%25E8%25B4%25B5 %", Some("贵"));
+        check("%2525e8%2525b4%2525b5", Some("贵"));
+        check("100%25 of", Some("100%"));
         check("%u8d35%u5dde", Some("贵州"));
         check(r"\u8d35\u5dde, x", Some("贵州"));
         check(r"\\\\u8d35\\\\u5DDE", Some("贵州"));

@@ -43,6 +43,10 @@ pub(super) fn is_month_day(text: &[u8]) -> bool {
 
 /// `周四14日`, `14日（周四）`, `Thursday the 14th`: a day of a month that a weekday makes one of few.
 pub(super) fn weekday_day(text: &[u8], at: usize, end: usize) -> Found {
+    // What most numbers go on with is neither `日`, `号` nor the letters of an ordinal.
+    if !matches!(byte(text, end)?, 0xe5 | 0xe6 | b's' | b'n' | b'r' | b't' | b'S' | b'N' | b'R' | b'T') {
+        return None;
+    }
     let day = value(text, at, end).filter(|day| (1..=31).contains(day))?;
     let rest = text.get(end..)?;
     if rest.starts_with("日".as_bytes()) || rest.starts_with("号".as_bytes()) {

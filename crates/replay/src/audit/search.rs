@@ -18,6 +18,16 @@ pub(super) struct Hit {
     pub(super) form: Form,
 }
 
+/// What of a text that is written in another way is still looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deep {
+    /// Runs of base64 and hexadecimal digits, and escapes.
+    Runs,
+    /// Escapes: what base64 holds is JSON more often than not.
+    Escapes,
+    Plain,
+}
+
 /// The audit of one artifact.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
@@ -57,7 +67,7 @@ impl<'a> Search<'a> {
         let mut hits = std::mem::take(&mut self.hits);
         hits.clear();
         let program = |at: usize| token_at(batch, at).is_some_and(|token| token.role == Role::Code);
-        self.rules.hits(&batch.text, &program, true, &mut hits);
+        self.rules.hits(&batch.text, &program, Deep::Runs, &mut hits);
         hits.extend(batch.numbers.iter().map(|(start, end, form)| Hit {
             start: *start as usize,
             end: *end as usize,
@@ -144,12 +154,14 @@ fn token_at(batch: &Batch, at: usize) -> Option<&Token> {
 }
 
 impl Auditor {
-    /// Everything in a text. `deeper`: what is written in another way is looked into.
-    fn hits(&self, text: &str, program: &dyn Fn(usize) -> bool, deeper: bool, hits: &mut Vec<Hit>) {
+    /// Everything in a text, and in what is written in another way in it.
+    fn hits(&self, text: &str, program: &dyn Fn(usize) -> bool, deep: Deep, hits: &mut Vec<Hit>) {
         let bytes = text.as_bytes();
-        self.patterns(text, deeper, hits);
-        if deeper {
-            encoded::runs(bytes, |decoded| self.inside(&decoded.text, hits, |start, end| decoded.place(start, end)));
+        self.patterns(text, deep, hits);
+        if deep == Deep::Runs {
+            encoded::runs(bytes, |decoded| {
+                self.inside(&decoded.text, Deep::Escapes, hits, |start, end| decoded.place(start, end))
+            });
             self.apart(text, hits);
         }
         let mut at = 0;
@@ -187,12 +199,12 @@ impl Auditor {
     }
 
     /// What a decoded text says; `place` tells where a part of it stands.
-    fn inside(&self, text: &str, hits: &mut Vec<Hit>, place: impl Fn(usize, usize) -> (usize, usize)) {
+    fn inside(&self, text: &str, deep: Deep, hits: &mut Vec<Hit>, place: impl Fn(usize, usize) -> (usize, usize)) {
         let folded: String = text.chars().filter_map(fold).collect();
         // Where folding changed its length, the whole of it is the place.
         let whole = folded.len() != text.len();
         let mut inner = vec![];
-        self.hits(&folded, &|_| false, false, &mut inner);
+        self.hits(&folded, &|_| false, deep, &mut inner);
         hits.extend(inner.iter().filter(|hit| hit.form.0 != FindingKind::Template).map(|hit| {
             let (start, end) = if whole { place(0, text.len()) } else { place(hit.start, hit.end) };
             Hit { start, end, form: hit.form }
@@ -215,7 +227,7 @@ impl Auditor {
         });
     }
 
-    fn patterns(&self, text: &str, deeper: bool, hits: &mut Vec<Hit>) {
+    fn patterns(&self, text: &str, deep: Deep, hits: &mut Vec<Hit>) {
         let Some(search) = &self.search else { return };
         let bytes = text.as_bytes();
         // Ends of what was looked at already: long runs full of anchors are looked at once.
@@ -251,12 +263,12 @@ impl Auditor {
                     }
                 }
                 What::Escape => {
-                    if deeper
+                    if deep != Deep::Plain
                         && start >= decoded
                         && let Some((from, to, plain)) = encoded::escaped(text, start)
                     {
                         decoded = to;
-                        self.inside(&plain, hits, |_, _| (from, to));
+                        self.inside(&plain, Deep::Plain, hits, |_, _| (from, to));
                     }
                 }
                 What::Month => {

@@ -90,6 +90,10 @@ pub(super) fn stretches(text: &str, mut on: impl FnMut(&Squeezed)) {
             continue;
         }
         at += 3;
+        // Nearly every character is followed by the next one.
+        while matches!(byte(bytes, at), Some(0xe4..=0xe9)) {
+            at += 3;
+        }
         if gap(bytes, at).is_some_and(|end| is_cjk(bytes, end)) {
             let from = begin(bytes, at - 3);
             let end = squeeze(text, from, &mut squeezed);

@@ -75,6 +75,8 @@ fn codes_are_told_from_numbers() {
         let expected = if text.contains(',') { &["code:alone", "code:alone"][..] } else { &["code:alone"] };
         check(text, expected);
     }
+    check("https://x.test/stock/600519.html", &["code:alone"]);
+    check("img/600519/day.png", &["code:alone"]);
     for text in [
         "sh600519",
         "SH.600519",
@@ -112,6 +114,8 @@ fn codes_are_told_from_numbers() {
         "ref-600519-x",
         "合同号600519",
         "12:600519",
+        "order/600519",
+        "12/600519",
         "a3f1600519bc",
         "600518",
     ] {
@@ -178,6 +182,8 @@ fn every_form_of_a_date_is_found() {
         "report_20240314.csv",
         "2024年一季度",
         "14 March",
+        "14Mar2024",
+        "report_2024_03_14.csv",
         "Thursday, March 14",
         "2024年3月14日 星期四",
         "2024-03-14 10:30 CST",
@@ -300,6 +306,9 @@ fn what_is_written_in_another_way_is_found() {
     check("6275792036303035313920 6e6f77", &["code:alone"]);
     check("6 0 0 5 1 9", &["code:spelled_out"]);
     check("0 0 0 0 0 1, 6 0 0 5 1 9 7, 1 2 3 4 5 6", &[]);
+    // {"n": "\u8d35\u5dde\u8305\u53f0"}
+    check("eyJuIjogIlx1OGQzNVx1NWRkZVx1ODMwNVx1NTNmMCJ9", &["name:company"]);
+    check("https://x.test/?q=%25E8%25B4%25B5%25E5%25B7%259E%25E8%258C%2585%25E5%258F%25B0", &["name:company"]);
     // One level: base64 of base64 is not looked into.
     check("NkxTMTViZWU2SXlGNVkrdw==", &[]);
     check("conditional_order_events and sha256 e774c8c1fa254ffb81ebf4b67027eefd844740427f3f4f9cc18c63c8cdc030d8", &[]);
