@@ -126,8 +126,10 @@ impl Desk {
         assert_eq!((&result["status"], result["days"].as_array().map(Vec::len)), (&json!("completed"), Some(1)), "{result}");
         let trades = result["trades"].as_array().unwrap();
         assert_eq!((trades.len(), &trades[0]["stock_code"], &trades[0]["quantity"]), (1, &json!("000338"), &json!(1000)));
-        let audit = run(&["audit", text(&kept), "--allow-dates", "--allow-entities"]);
-        assert_eq!(audit.code, 0, "{}", audit.out);
+        for command in [&["replay", text(&kept)][..], &["audit", text(&kept), "--allow-dates", "--allow-entities"]] {
+            let ran = run(command);
+            assert_eq!(ran.code, 0, "{command:?}: {}{}", ran.out, ran.err);
+        }
     }
 }
 
