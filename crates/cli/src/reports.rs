@@ -234,6 +234,8 @@ struct Recording {
     tokens: (u64, u64),
     /// How the run ended, when it did.
     ended: Option<String>,
+    /// Total assets when it ended, which may be in the middle of a day.
+    assets: Option<f64>,
     /// Requests and answers, to hold them against the cassette.
     asked: Vec<Entry>,
     /// The file ends in the middle of a record.
@@ -251,6 +253,7 @@ impl Recording {
             calls: CallCounts::default(),
             tokens: (0, 0),
             ended: None,
+            assets: None,
             asked: Vec::new(),
             is_cut: read.cut.is_some(),
         };
@@ -271,9 +274,13 @@ impl Recording {
                     recording.calls.add(&one_call(success, error_code.as_deref()));
                 }
                 Record::Fill { event } => recording.trades.push(trade(&event, recording.days.len() as u32 + 1)),
-                // A hosted session that its caller closed is a run that was cancelled.
-                Record::RunEnd { status, .. } if status == "closed" => recording.ended = Some("cancelled".to_owned()),
-                Record::RunEnd { status, .. } => recording.ended = Some(status),
+                Record::RunEnd { status, totals } => {
+                    // A hosted session that its caller closed is a run that was cancelled.
+                    recording.ended = Some(if status == "closed" { "cancelled".to_owned() } else { status });
+                    // Of a run, and of a hosted session.
+                    let assets = ["final_equity", "total_value"].iter().find_map(|key| totals.get(*key)?.as_f64());
+                    recording.assets = assets;
+                }
                 Record::DayEnd { account, .. } => recording.days.push(day(&account, recording.days.len() as u32 + 1)),
                 _ => {}
             }
@@ -312,8 +319,7 @@ impl Recording {
         if let Some(cash) = manifest.and_then(|manifest| manifest.get("card")?.get("initial_cash")?.as_f64()) {
             check("initial_cash", result.initial_cash.into(), cash.into());
         }
-        let equity = self.days.last().map_or(result.initial_cash, |day| day.equity);
-        check("final_equity", result.final_equity.into(), equity.into());
+        check("final_equity", result.final_equity.into(), self.final_equity(result.initial_cash).into());
         let of_run = |name: &str| result.dataset.get(name).cloned().unwrap_or_default();
         check("dataset", json!([of_run("name"), of_run("digest")]), json!([self.start.dataset.name, self.start.dataset.sha256]));
         if result.tokens.get("estimated_requests").and_then(Value::as_u64) == Some(0) {
@@ -331,6 +337,11 @@ impl Recording {
             found.push("trajectory: it ends in the middle of a record".to_owned());
         }
         found
+    }
+
+    /// Total assets at its end, or at the end of its last day where it has none.
+    fn final_equity(&self, initial: f64) -> f64 {
+        self.assets.or(self.days.last().map(|day| day.equity)).unwrap_or(initial)
     }
 
     /// The result of a run that was killed, as far as the recording goes.
@@ -359,7 +370,7 @@ impl Recording {
             window: manifest.window.as_ref().map(|w| json!(w)),
             contract_version: self.start.contract_version.clone(),
             initial_cash: card.initial_cash,
-            final_equity: self.days.last().map_or(card.initial_cash, |day| day.equity),
+            final_equity: self.final_equity(card.initial_cash),
             metrics,
             days: self.days.clone(),
             trades: self.trades.clone(),

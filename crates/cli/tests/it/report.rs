@@ -95,6 +95,21 @@ fn a_result_that_was_changed_is_a_finding() {
 }
 
 #[test]
+fn a_run_that_stopped_within_a_day_has_the_assets_of_that_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("run");
+    let script = repo("crates/cli/demo/script.yaml");
+    let days = ["--start", "2020-02-04", "--end", "2020-02-05", "--mask", "none", "--max-calls", "12"];
+    let stopped = run(&[&["run", "--script", text(&script), "--record", text(&record)], &days[..]].concat());
+    assert_eq!(stopped.code, 4, "{}", stopped.err);
+    let report = run(&["report", text(&record), "--json"]);
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(report["runs"][0]["differences"], serde_json::json!([]));
+    let result = &report["runs"][0]["result"];
+    assert!(result["final_equity"] != result["initial_cash"] && result["days"] == serde_json::json!([]), "{result}");
+}
+
+#[test]
 fn what_is_no_run_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let empty = run(&["report", text(folder.path())]);
