@@ -171,7 +171,7 @@ fn served_until_gone(folder: &Folder, limits: KeepLimits) {
         hosted.call("get_portfolio", json!({}), &format!("meanwhile-{calls}")).unwrap();
         assert!(start.elapsed() < Duration::from_secs(60));
     }
-    assert_eq!(*told.lock().unwrap(), [folder.old.clone()]);
+    assert_eq!(*told.lock().unwrap(), [folder.old.as_str()]);
     assert!(hosted.call("get_portfolio", json!({}), "open-call").unwrap().replayed);
 }
 
