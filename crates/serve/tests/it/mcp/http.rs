@@ -202,7 +202,7 @@ async fn a_caller_takes_half_of_the_connections_and_what_it_ends_is_free_again()
     }
     assert_eq!(http.begin(BOB).await.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(http.request(ALICE, &first, "ping", json!({})).await.0, StatusCode::OK);
-    let modern = http.modern(ALICE, "tools/list", None, json!({}), None).await;
+    let modern = http.modern(ALICE, "tools/list", None, json!({}), Some("key:modern")).await;
     assert!(modern["result"]["tools"].is_array(), "{modern}");
     let end = |id: &str| {
         let request = Request::delete("http://127.0.0.1/mcp").header("host", "127.0.0.1").header("mcp-session-id", id);
