@@ -45,7 +45,7 @@ impl Fault {
     }
 
     /// The same where a recording that was changed cannot be used, and is not what the command looks for.
-    pub(crate) fn as_bad_input(mut self) -> Self {
+    pub(crate) fn into_bad_input(mut self) -> Self {
         if self.class == Class::Finding {
             self.class = Class::Input;
         }

@@ -31,13 +31,13 @@ impl Recorded {
 
 /// A recording that cannot be compared.
 pub(super) fn fault(error: RecordingError, path: &Path) -> Fault {
-    bundle::recording(error, Class::Input).as_bad_input().context(format!("recording `{}`", path.display()))
+    bundle::recording(error, Class::Input).into_bad_input().context(format!("recording `{}`", path.display()))
 }
 
 /// The runs of a path.
 pub(super) fn read(path: &Path) -> Result<Vec<Recorded>, Fault> {
     if path.is_dir() && Bundle::is_bundle(path) {
-        let bundle = Bundle::open(path).map_err(|e| bundle::fault(e, path).as_bad_input())?;
+        let bundle = Bundle::open(path).map_err(|e| bundle::fault(e, path).into_bad_input())?;
         let names = bundle.manifest().agents.iter().map(|agent| agent.name.as_str());
         return names
             .filter_map(|name| Some((name, bundle.cassette(name)?.clone())))
@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Recorded>, Fault> {
             .collect();
     }
     if path.is_dir() && ForeignBundle::is_bundle(path) {
-        let wrong = |e| bundle::fault(e, path).as_bad_input();
+        let wrong = |e| bundle::fault(e, path).into_bad_input();
         let foreign = ForeignBundle::open(path).map_err(wrong)?;
         let run = |id: &String| {
             let cassette = foreign.cassette(id).map_err(wrong)?;
