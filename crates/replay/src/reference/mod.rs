@@ -52,15 +52,12 @@ impl Form for Python {
 /// Python's `repr` of a finite double: the shortest digits, positional from 1e-4 up to below 1e16, else with an exponent
 /// of at least two digits.
 fn double_text(double: f64) -> String {
-    // Rust's exponent form has the same shortest digits: `-1.25e-7`.
-    let text = format!("{double:e}");
-    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
+    let (sign, digits, exponent) = shortest(double);
     if !(-4..16).contains(&exponent) {
         let exponent_sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs());
+        let (first, rest) = digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        return format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs());
     }
     match usize::try_from(exponent) {
         Ok(exponent) if digits.len() > exponent + 1 => {
@@ -70,4 +67,20 @@ fn double_text(double: f64) -> String {
         Ok(exponent) => format!("{sign}{digits:0<width$}.0", width = exponent + 1),
         Err(_) => format!("{sign}0.{digits:0>width$}", width = digits.len() + exponent.unsigned_abs() as usize - 1),
     }
+}
+
+/// Sign, shortest digits and decimal exponent of a finite double. Where two shortest texts are equally near to it (`.125` to two digits),
+/// Python takes the even last digit, as the form of ECMAScript does; the formatting of Rust goes away from zero.
+fn shortest(double: f64) -> (&'static str, String, i32) {
+    let sign = if double.is_sign_negative() { "-" } else { "" };
+    let mut buffer = ryu_js::Buffer::new();
+    let text = buffer.format_finite(double.abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let Some(last) = digits.rfind(|digit| digit != '0') else { return (sign, "0".to_owned(), 0) };
+    let zeros = i32::try_from(all.len() - digits.len()).unwrap_or(0);
+    let point = i32::try_from(whole.len()).unwrap_or(0) - 1 - zeros;
+    (sign, digits[..=last].to_owned(), point + exponent.parse::<i32>().unwrap_or(0))
 }

@@ -6,6 +6,7 @@ mod bundle;
 mod canonical;
 mod cassette;
 mod causes;
+mod cpython;
 mod diff;
 mod explain;
 mod export;

@@ -21,6 +21,12 @@ fn numbers_keys_and_escapes_are_those_of_python() {
         "[1e+16,1e-05,0.0001,-0.0,5e-324,1.7976931348623157e+308,1.2345678901234568e+17,9007199254740993,18446744073709551616,-9223372036854775809,0.1,100000.0,100.0,1e+22,1e+21]",
         "dc16adc5495e5a4b0005c515db30235a3d4e326cae565e7224f143c0129ea7e7",
     );
+    // Half-way between two shortest texts: the even digit, not the one away from zero.
+    check(
+        "[90485979611544.125,-90485979611544.125]",
+        "[90485979611544.12,-90485979611544.12]",
+        "af78a64628e6fe7c2408b9e88eb6bacdbccd9de68ca695184a17b76dd99bf790",
+    );
     check(
         "[NaN,Infinity,-Infinity,1e400,-1e400,-0]",
         "[NaN,Infinity,-Infinity,Infinity,-Infinity,0]",
