@@ -160,7 +160,7 @@ impl Auditor {
         self.patterns(text, deep, hits);
         if deep == Deep::Runs {
             encoded::runs(bytes, |decoded| {
-                self.inside(&decoded.text, Deep::Escapes, hits, |start, end| decoded.place(start, end))
+                self.inside(&decoded.text, Deep::Escapes, hits, |start, end| decoded.place(start, end));
             });
             self.apart(text, hits);
         }
