@@ -48,14 +48,27 @@ pub(super) fn doubled() -> ErrorData {
 pub(super) fn id(value: &Value) -> Option<RequestId> {
     match value {
         Value::String(text) => Some(RequestId::String(text.as_str().into())),
-        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)).map(RequestId::Number),
         _ => None,
     }
+}
+
+/// The whole number that a float is, where it is one: `1e3` is the id 1000.
+fn whole(number: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_read_by_its_value() {
+        let read = |text: &str| id(&serde_json::from_str(text).unwrap()).map(|id| id.to_string());
+        assert_eq!(["1e3", "1000", "-0.0", "\"1\""].map(read), ["1000", "1000", "0", "1"].map(|id| Some(id.to_owned())));
+        assert_eq!(["1.5", "1e300", "null", "[1]", "9007199254740993.0"].map(read), [const { None }; 5]);
+    }
 
     fn check(text: &str, expected: Result<(), (i32, Option<i64>)>) {
         let read = read(text.as_bytes()).map(|_| ()).map_err(|(fault, id)| {

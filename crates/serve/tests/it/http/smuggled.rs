@@ -52,7 +52,7 @@ fn a_request_with_two_lengths_is_the_last_of_its_connection() {
         assert!(connection.answer().is_none(), "{lengths:?}");
     }
     // The shorter of the two is the length: what stands behind it is no body, and no request either.
-    let bytes = format!("{}{chunked}Content-Length: 3\r\n\r\n3a\r\n{{}}{HIDDEN}\r\n0\r\n\r\n", post());
+    let bytes = format!("{}{chunked}Content-Length: 3\r\n\r\n{:x}\r\n{{}}{HIDDEN}\r\n0\r\n\r\n", post(), HIDDEN.len() + 2);
     assert!(statuses(&all(&served, bytes.as_bytes())).len() <= 1);
     assert_eq!(sessions(&served), 2);
 }

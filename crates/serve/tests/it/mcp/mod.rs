@@ -3,6 +3,7 @@
 mod calls;
 mod client;
 mod day;
+mod hostile;
 mod http;
 mod lists;
 mod long;
