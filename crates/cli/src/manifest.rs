@@ -123,12 +123,7 @@ fn host_today() -> Day {
 impl Manifest {
     /// The manifest of an agent under a card, hiding nothing yet.
     pub(crate) fn of(card: Card, agent: &Agent) -> Self {
-        Self {
-            style: agent.style,
-            sampling: agent.sampling.clone(),
-            prices: agent.price(),
-            ..Self::bare(card)
-        }
+        Self { style: agent.style, sampling: agent.sampling.clone(), prices: agent.price(), ..Self::bare(card) }
     }
 
     /// The manifest of a session that is played through a door, which asks no model.

@@ -72,7 +72,7 @@ pub(crate) enum ServeCommand {
     Token(TokenOptions),
     /// Write the run folder of a session that a keep folder holds and that has ended, for `report`, `replay` and all that reads a run. For
     /// a folder that no server has open; the other options are those of its server.
-    Record(RecordOptions),
+    Record(Box<RecordOptions>),
     /// Remove from a keep folder what is kept longer than so many days: sessions that ended, with their records, answers and files, and
     /// lines of the audit log, which are moved to its audit.jsonl. A server does so by itself; this is for a folder that none serves.
     Prune(PruneOptions),
