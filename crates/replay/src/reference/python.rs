@@ -2,11 +2,11 @@
 //! and integers of any length. For reading recordings of the Python implementation; nothing of ours is ever written in this form, and
 //! nothing is replaced in silence: what has no JSON value is an error that says what it is.
 
-use super::double_text;
 use crate::Fingerprint;
 use crate::canonical::{Sink, write_string};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
+use traderharness_contract::version::legacy::double_text;
 
 /// Deepest nesting that is read; as deep as every other reader here goes.
 const DEEPEST: usize = 127;

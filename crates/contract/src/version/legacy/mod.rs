@@ -8,10 +8,12 @@
 
 mod code;
 mod coerce;
+mod double;
 mod payload;
 mod text;
 
 pub use coerce::coerce;
+pub use double::double_text;
 pub use payload::{RunDay, arguments, echo, payload};
 pub use text::{READ_LIMIT, TRUNCATED, model_text, text};
 

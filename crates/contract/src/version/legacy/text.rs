@@ -1,6 +1,8 @@
 //! The text of a result as v1-v4 wrote it: `", "` and `": "`, no ASCII escaping, keys in the order they were built, and numbers as those
-//! versions' program printed them. The number format is owned here, so that no library can change a byte of a recording.
+//! versions' program printed them. The number format is that of `double`, so that no JSON
+//! library can change a byte of a recording.
 
+use super::double::double_text;
 use crate::budget::{RESULT_LIMIT, fit_json};
 use crate::json::{characters, prefix};
 use crate::version::{Behaviour, Behaviours};
@@ -54,23 +56,8 @@ impl Formatter for Early {
         w.write_all(b": ")
     }
     fn write_f64<W: ?Sized + io::Write>(&mut self, w: &mut W, double: f64) -> io::Result<()> {
-        w.write_all(number(double).as_bytes())
+        w.write_all(double_text(double).as_bytes())
     }
-}
-
-/// The shortest digits that give the double back: positional from 1e-4 up to below 1e16, else with a signed exponent of at least two
-/// digits; a whole number keeps `.0`.
-fn number(double: f64) -> String {
-    let size = double.abs();
-    if size != 0.0 && !(1e-4..1e16).contains(&size) {
-        let short = format!("{double:e}");
-        let (digits, exponent) = short.split_once('e').unwrap_or((&short, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-        return format!("{digits}e{sign}{exponent:0>2}");
-    }
-    // Rust's plain form is positional with the same shortest digits, and has no `.0`.
-    let plain = format!("{double}");
-    if plain.contains('.') { plain } else { format!("{plain}.0") }
 }
 
 #[cfg(test)]
@@ -83,6 +70,8 @@ mod tests {
     fn numbers_and_strings_are_written_as_the_early_versions_wrote_them() {
         for (value, expected) in [
             (json!(0.1), "0.1"),
+            // Half-way between two shortest texts: the even digit.
+            (json!(90_485_979_611_544.125), "90485979611544.12"),
             (json!(-0.0), "-0.0"),
             (json!(100.0), "100.0"),
             (json!(0.0001), "0.0001"),
