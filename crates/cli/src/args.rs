@@ -82,6 +82,8 @@ pub(crate) struct CardsOptions {
 pub(crate) enum CardsCommand {
     /// Check cards: every faulty field with its path, and tools that do not exist.
     Check(CardsCheckOptions),
+    /// Make a card of one of the Python implementation, and say what became of each field.
+    Convert(crate::cards::ConvertOptions),
     /// Print the JSON Schema of a card.
     Schema,
 }

@@ -82,12 +82,12 @@ fn fault(error: MigrateError, path: &Path) -> Fault {
 }
 
 /// Writes a file that is not there yet, whole or not at all.
-fn write_new(out: &Path, bytes: &[u8]) -> Result<(), Fault> {
+pub(crate) fn write_new(out: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let fault = |e: std::io::Error| {
         let there = e.kind() == std::io::ErrorKind::AlreadyExists;
         let fault = Fault::new(if there { Class::Input } else { Class::Environment }, e);
         let fault = fault.context(format!("`{}` cannot be written", out.display()));
-        if there { fault.hint("name a new file; a recording is never written over") } else { fault }
+        if there { fault.hint("name a new file; a file is never written over") } else { fault }
     };
     if std::fs::symlink_metadata(out).is_ok() {
         return Err(fault(std::io::ErrorKind::AlreadyExists.into()));

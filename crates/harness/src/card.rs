@@ -3,9 +3,11 @@
 //! A card is data that a person writes. Everything wrong with one is found when it is read, never during a day.
 
 mod committee;
+mod foreign;
 mod read;
 
 pub use committee::{Advisor, Committee, Meeting, Memo};
+pub use foreign::{Became, ConvertError, Converted, Refused, Told};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! Recordings of the Python implementation: what they hold, and why they cannot be played here as they are. Nothing is guessed.
 
+use super::strange;
 use crate::fault::{Class, Fault, Outcome};
 use crate::report::print;
 use crate::run::pretty;
@@ -20,6 +21,8 @@ pub(crate) struct Foreign {
     scopes: Vec<ScopeHeld>,
     /// What a bundle's manifest says of its runs.
     told: Value,
+    /// Cards that a bundle does not hold whole, and why.
+    cards: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,7 @@ impl Foreign {
             mask: meta.and_then(|meta| meta.mask.as_ref()).and_then(|mask| mask.entities.clone()),
             scopes: cassette.scopes().into_iter().map(|scope| ScopeHeld::of(scope, cassette)).collect(),
             told: Value::Null,
+            cards: Vec::new(),
         }
     }
 
@@ -73,6 +77,11 @@ impl Foreign {
             mask: style.map(str::to_owned),
             scopes: bundle.scopes().iter().map(|scope| ScopeHeld::of(&scope.name, &scope.cassette)).collect(),
             told: told.into(),
+            cards: bundle
+                .agents()
+                .iter()
+                .filter_map(|agent| Some(format!("the card of {}: {}", agent.id, strange::held(agent, manifest).err()?)))
+                .collect(),
         }
     }
 
@@ -87,6 +96,7 @@ impl Foreign {
         if self.kind == "cassette" {
             missing.push("the window, the card and the cash of the run: a single file holds none of them".to_owned());
         }
+        missing.extend(self.cards.iter().cloned());
         missing.push(format!(
             "the texts and tool descriptions of its contract {}: they are not those of this program, so every digest differs",
             self.version
@@ -153,5 +163,7 @@ pub(crate) fn told(foreign: &Foreign, path: &Path, json: bool) -> Outcome {
             path.display()
         ),
     )
-    .hint("with --card, --start and --end, --mask-seed and --pack a run is set up and held against it: docs/recordings.md"))
+    .hint(
+        "with --agent, --card, --start and --end, --mask-seed and --pack a run is set up and held against it: docs/recordings.md",
+    ))
 }

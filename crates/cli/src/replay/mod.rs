@@ -19,7 +19,7 @@ use crate::contract;
 use crate::fault::{Class, Fault, Outcome};
 use crate::manifest::{Manifest, Window, window};
 use crate::report::{Printer, print};
-use crate::run::{Market, World, pretty};
+use crate::run::{Market, World, pretty, read_card};
 use std::path::Path;
 use std::process::ExitCode;
 use traderharness_connect::StyledClient;
@@ -36,11 +36,14 @@ use watch::{Seen, Watched};
 pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     let path = &options.cassette;
     if path.is_dir() && Bundle::is_bundle(path) {
+        options.foreign.not_for_ours()?;
         return bundles::replay(options);
     }
     if path.is_dir() && ForeignBundle::is_bundle(path) {
         let bundle = ForeignBundle::open(path).map_err(|e| crate::bundle::fault(e, path))?;
-        let Some(card) = &options.foreign.card else { return foreign::told(&Foreign::bundle(&bundle), path, options.json) };
+        let Some(card) = strange::card(&bundle, options)? else {
+            return foreign::told(&Foreign::bundle(&bundle), path, options.json);
+        };
         let style = bundle.manifest().get("entity_mask_style").and_then(serde_json::Value::as_str);
         let known = strange::Known { version: bundle.contract_version(), style, manifest: bundle.manifest() };
         return strange::play(strange::of_bundle(&bundle, options.agent.as_deref())?, &known, card, options);
@@ -52,13 +55,12 @@ pub(crate) fn replay(options: &ReplayOptions) -> Outcome {
     if tape.cassette.scheme() == Scheme::Reference {
         let told = Foreign::cassette(&tape.cassette);
         let Some(card) = &options.foreign.card else { return foreign::told(&told, path, options.json) };
+        let card = read_card(card)?;
         let (version, style) = told.names();
         let known = strange::Known { version, style, manifest: &serde_json::Map::new() };
         return strange::play(tape.cassette, &known, card, options);
     }
-    if options.foreign.card.is_some() {
-        return Err(Fault::text(Class::Input, "--card is for recordings of the Python implementation; this one holds its card"));
-    }
+    options.foreign.not_for_ours()?;
     let mut silent = Silent;
     let mut printer = Printer::new();
     let observer: &mut dyn Observer = if options.show && !options.json { &mut printer } else { &mut silent };

@@ -1,6 +1,7 @@
 //! Options of `traderharness replay`.
 
 use crate::args::MaskChoice;
+use crate::fault::{Class, Fault};
 use crate::interpreter::InterpreterOptions;
 use clap::Args;
 use std::path::PathBuf;
@@ -34,15 +35,33 @@ pub(crate) struct ReplayOptions {
 /// What a recording of the Python implementation needs and does not hold.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ForeignOptions {
-    /// Card of the run, for a recording of the Python implementation; --start, --end and mostly --pack have to be given with it.
+    /// Card of the run, for a recording of the Python implementation that does not hold it whole; --start, --end and mostly --pack have
+    /// to be given too.
     #[arg(long, value_name = "FILE")]
     pub(crate) card: Option<PathBuf>,
-    /// What that run hid.
-    #[arg(long, value_enum, default_value = "all", requires = "card")]
-    pub(crate) mask: MaskChoice,
+    /// What that run hid; without it what its bundle says, else all.
+    #[arg(long, value_enum)]
+    pub(crate) mask: Option<MaskChoice>,
     /// Seed of its entity mask.
-    #[arg(long, value_name = "N", requires = "card", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) mask_seed: Option<i64>,
+}
+
+impl ForeignOptions {
+    /// Refuses these options for a recording of this program, which would not obey them.
+    ///
+    /// # Errors
+    /// Naming the option.
+    pub(crate) fn not_for_ours(&self) -> Result<(), Fault> {
+        let (option, held) = match self {
+            Self { card: Some(_), .. } => ("--card", "card"),
+            Self { mask: Some(_), .. } => ("--mask", "masks"),
+            Self { mask_seed: Some(_), .. } => ("--mask-seed", "masks"),
+            _ => return Ok(()),
+        };
+        let what = format!("{option} is for recordings of the Python implementation; this one holds its {held}");
+        Err(Fault::text(Class::Input, what))
+    }
 }
 
 /// What a recording needs to be played again and does not hold.

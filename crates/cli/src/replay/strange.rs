@@ -16,11 +16,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr as _;
 use traderharness_contract::version::{Pack, Version};
-use traderharness_harness::Contract;
 use traderharness_harness::run::Silent;
 use traderharness_harness::session::NoJournal;
+use traderharness_harness::{Card, Contract};
 use traderharness_market::Mask;
-use traderharness_replay::reference::ForeignBundle;
+use traderharness_replay::reference::{ForeignAgent, ForeignBundle};
 use traderharness_replay::{Cassette, Replay};
 
 /// What is known of the run beside its answers.
@@ -32,8 +32,40 @@ pub(crate) struct Known<'a> {
     pub(crate) manifest: &'a Map<String, Value>,
 }
 
-/// Plays a recording against the card that was given.
-pub(crate) fn play(cassette: Cassette, known: &Known<'_>, card: &Path, options: &ReplayOptions) -> Outcome {
+/// The card of the run: the one that is given, or else the one that the bundle holds of its agent, when it holds it whole.
+pub(crate) fn card(bundle: &ForeignBundle, options: &ReplayOptions) -> Result<Option<Card>, Fault> {
+    if let Some(path) = &options.foreign.card {
+        return read_card(path).map(Some);
+    }
+    let agent = match (options.agent.as_deref(), bundle.agents()) {
+        (Some(asked), agents) => agents.iter().find(|agent| agent.id == asked),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    Ok(agent.and_then(|agent| held(agent, bundle.manifest()).ok()))
+}
+
+/// The card that a bundle's manifest holds of an agent.
+///
+/// # Errors
+/// Why a run cannot be set up from it.
+pub(crate) fn held(agent: &ForeignAgent, manifest: &Map<String, Value>) -> Result<Card, String> {
+    let snapshot = agent.card.as_ref().ok_or("the manifest has no `card_snapshot` of it")?;
+    let converted = Card::of_python(snapshot).map_err(|e| format!("its `card_snapshot`: {e}"))?;
+    let lacks: Vec<&str> = converted.lacking().map(|told| told.pointer.as_str()).collect();
+    if !lacks.is_empty() {
+        return Err(format!("its `card_snapshot` does not tell, or this program does not have, {}", lacks.join(", ")));
+    }
+    match manifest.get("initial_cash").and_then(Value::as_f64) {
+        Some(cash) if cash.total_cmp(&converted.card.initial_cash).is_ne() => {
+            Err(format!("its `card_snapshot` has {} CNY, and the manifest says {cash}", converted.card.initial_cash))
+        }
+        _ => Ok(converted.card),
+    }
+}
+
+/// Plays a recording against the card of its run.
+pub(crate) fn play(cassette: Cassette, known: &Known<'_>, card: Card, options: &ReplayOptions) -> Outcome {
     let told = |name: &str| known.manifest.get(name).and_then(Value::as_str).map(str::to_owned);
     let given = options.set_up.start.clone().zip(options.set_up.end.clone());
     let (start, end) = given.or_else(|| told("start_date").zip(told("end_date"))).ok_or_else(|| {
@@ -42,7 +74,11 @@ pub(crate) fn play(cassette: Cassette, known: &Known<'_>, card: &Path, options: 
     })?;
     let window = Window { start, end };
     let contract = contract(known.version, options.set_up.pack.as_deref())?;
-    let (mask_dates, mask_entities) = Manifest::hides(options.foreign.mask);
+    let hid = |name: &str| known.manifest.get(name).and_then(Value::as_bool).unwrap_or(true);
+    let (mask_dates, mask_entities) = match options.foreign.mask {
+        Some(choice) => Manifest::hides(choice),
+        None => (hid("mask_dates"), hid("mask_entities")),
+    };
     let seed = options.foreign.mask_seed.or_else(|| known.manifest.get("entity_mask_seed").and_then(Value::as_i64));
     let seed = match seed {
         None if mask_entities => {
@@ -51,7 +87,6 @@ pub(crate) fn play(cassette: Cassette, known: &Known<'_>, card: &Path, options: 
         }
         seed => seed.unwrap_or_default(),
     };
-    let card = read_card(card)?;
     let market: Market = source::open(options.set_up.data.as_deref(), options.json)?.into();
     let wrong = |e: serde_json::Error| Fault::new(Class::Input, e).context("the run cannot be set up");
     let mut manifest: Manifest = serde_json::from_value(

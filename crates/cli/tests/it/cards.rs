@@ -94,3 +94,37 @@ fn the_printed_schema_is_the_committed_one() {
     let committed = std::fs::read_to_string(repo("docs/card.schema.json")).unwrap();
     assert_eq!(ran.out.trim(), committed.trim());
 }
+
+#[test]
+fn a_card_of_the_python_implementation_is_converted_and_every_field_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("old.json"), folder.path().join("new.json"));
+    let write = |card: &str| std::fs::write(&old, card).unwrap();
+    write(
+        r#"{"id": "a", "persona": "Buys 强.", "max_positions": "3", "persona_replacements": {"Buys": "Sells"}, "mask_dates": true}"#,
+    );
+    let ran = run(&["cards", "convert", text(&old), "--out", text(&new)]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for says in ["/id: mapped", "/max_positions: coerced: a text was taken for 3", "/model: defaulted", "/mask_dates: not mapped"]
+    {
+        assert!(ran.err.contains(says), "`{says}` is not in {}", ran.err);
+    }
+    assert_eq!(run(&["cards", "check", text(&new)]).code, 0);
+    let written = std::fs::read_to_string(&new).unwrap();
+    assert!(written.contains("Sells 强.") && written.contains("\"fees\": \"reference\""), "{written}");
+    // Without a file to write the card alone is on stdout.
+    assert_eq!(run(&["cards", "convert", text(&old)]).out.trim(), written.trim());
+    let value: Value = serde_json::from_str(&run(&["cards", "convert", text(&old), "--json"]).out).unwrap();
+    assert_eq!(value["card"], serde_json::from_str::<Value>(&written).unwrap());
+    assert_eq!(value["fields"][0], serde_json::json!({ "pointer": "/id", "became": "mapped", "what": "" }));
+    let refused = |card: &str, says: &str| {
+        write(card);
+        let ran = run(&["cards", "convert", text(&old), "--out", text(&new)]);
+        assert!(ran.code == 2 && ran.err.contains(says), "`{says}`: {} {}", ran.code, ran.err);
+        assert_eq!(std::fs::read_to_string(&new).unwrap(), written, "nothing is written over");
+    };
+    refused(r#"{"id": "b"}"#, "never written over");
+    refused(r#"{"id": "b", "max_position": 3}"#, "`/max_position`: is no field");
+    refused("id: b\n", "cards of the Python implementation are JSON");
+    refused(r#"{"id": "b", "id": "c"}"#, "twice");
+}

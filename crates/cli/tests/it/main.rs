@@ -23,6 +23,7 @@ mod paths;
 mod probe;
 mod readme;
 mod recordings;
+mod recordings_python;
 mod report;
 mod resume;
 mod runs;

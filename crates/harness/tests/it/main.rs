@@ -6,6 +6,7 @@ mod baselines;
 mod budget;
 mod cancel;
 mod cards;
+mod cards_python;
 mod code_bench;
 mod committee;
 mod context;

@@ -3,7 +3,7 @@
 
 use super::under_another_head;
 use crate::command::{repo, run, shared, text};
-use crate::recordings::as_python;
+use crate::recordings_python::as_python;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
