@@ -5,7 +5,7 @@ use crate::error::RecordingError;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 
 /// Longest recording that is read, in bytes: what runs of years come to, and far from what would take all memory without a word. One that a
@@ -62,27 +62,31 @@ impl Line<'_> {
 
 /// Splits a file into its non-blank lines.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let mut offset = start;
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        while offset < bytes.len() {
-            let rest = &bytes[offset..];
-            let (length, ended) = match rest.iter().position(|b| *b == b'\n') {
-                Some(at) => (at, true),
-                None => (rest.len(), false),
-            };
-            number += 1;
-            let place = Place { line: number, offset };
-            let content = &rest[..length];
-            let content = content.strip_suffix(b"\r").unwrap_or(content);
-            offset += length + usize::from(ended);
-            if !content.trim_ascii().is_empty() {
-                return Some(Line { place, bytes: content, end: offset, ended });
-            }
-        }
-        None
-    })
+    let mut seen = Seen::default();
+    bytes.split_inclusive(|b| *b == b'\n').filter_map(move |raw| seen.line(raw))
+}
+
+/// What was passed of a file.
+#[derive(Debug, Default)]
+struct Seen {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Seen {
+    /// The next line of the file, given with its end; `None` for a blank one.
+    fn line<'a>(&mut self, raw: &'a [u8]) -> Option<Line<'a>> {
+        let rest = if self.bytes == 0 { raw.strip_prefix(BYTE_ORDER_MARK).unwrap_or(raw) } else { raw };
+        self.lines += 1;
+        let place = Place { line: self.lines, offset: self.bytes + raw.len() - rest.len() };
+        self.bytes += raw.len();
+        let content = rest.strip_suffix(b"\n");
+        let ended = content.is_some();
+        let content = content.unwrap_or(rest);
+        let content = content.strip_suffix(b"\r").unwrap_or(content);
+        let line = Line { place, bytes: content, end: self.bytes, ended };
+        (!content.trim_ascii().is_empty()).then_some(line)
+    }
 }
 
 /// A file that only grows, line by line. One that was made or gone on with here is written by nobody else meanwhile: two processes that
@@ -215,23 +219,49 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
 /// # Errors
 /// [`RecordingError::Io`], [`RecordingError::TooLarge`].
 pub fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
+    let (file, length) = open(path, limit)?;
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
+    room.map_err(|full| RecordingError::io("read", path)(full.into()))?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(RecordingError::io("read", path))?;
+    within(path, bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// Gives the non-blank lines of a recording of [`RECORDING_BYTES`] at most, one after the other; only one is in memory at a time.
+pub(crate) fn read_lines(
+    path: &Path,
+    mut take: impl FnMut(&Line<'_>) -> Result<(), RecordingError>,
+) -> Result<(), RecordingError> {
+    let (file, _) = open(path, RECORDING_BYTES)?;
+    let mut file = BufReader::with_capacity(1 << 16, file.take(RECORDING_BYTES.saturating_add(1)));
+    let mut seen = Seen::default();
+    let mut raw = Vec::new();
+    while file.read_until(b'\n', &mut raw).map_err(RecordingError::io("read", path))? > 0 {
+        let line = seen.line(&raw);
+        within(path, seen.bytes as u64, RECORDING_BYTES)?;
+        if let Some(line) = line {
+            take(&line)?;
+        }
+        raw.clear();
+    }
+    Ok(())
+}
+
+/// Opens a regular file of at most `limit` bytes, and gives its length; it may grow while it is read.
+fn open(path: &Path, limit: u64) -> Result<(File, u64), RecordingError> {
     let meta = std::fs::metadata(path).map_err(RecordingError::io("read", path))?;
     if !meta.is_file() {
         let what = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         return Err(RecordingError::Io { action: "read", path: path.to_owned(), source: what });
     }
-    let too_large = |bytes| RecordingError::TooLarge { path: path.to_owned(), bytes, limit };
-    if meta.len() > limit {
-        return Err(too_large(meta.len()));
-    }
-    let mut bytes = Vec::new();
-    let room = bytes.try_reserve_exact(usize::try_from(meta.len()).unwrap_or(usize::MAX));
-    room.map_err(|full| RecordingError::io("read", path)(full.into()))?;
+    within(path, meta.len(), limit)?;
     let file = File::open(path).map_err(RecordingError::io("read", path))?;
-    // It may grow while it is read.
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(RecordingError::io("read", path))?;
-    let read = bytes.len() as u64;
-    if read > limit { Err(too_large(read)) } else { Ok(bytes) }
+    Ok((file, meta.len()))
+}
+
+fn within(path: &Path, bytes: u64, limit: u64) -> Result<(), RecordingError> {
+    if bytes > limit { Err(RecordingError::TooLarge { path: path.to_owned(), bytes, limit }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -269,5 +299,14 @@ mod tests {
             lines(bytes).map(|line| (line.place.line, line.place.offset, line.ended, line.object().is_ok())).collect();
         assert_eq!(found, [(1, 3, true, true), (4, 17, true, true), (5, 25, false, false)]);
         assert_eq!(whole(bytes), Whole { length: 25, ended: true, read: bytes.len() });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.jsonl");
+        std::fs::write(&path, bytes).unwrap();
+        let mut read = Vec::new();
+        let outcome = read_lines(&path, |line| {
+            read.push((line.place.line, line.place.offset, line.ended, line.object().is_ok()));
+            Ok(())
+        });
+        assert_eq!((outcome.is_ok(), read), (true, found), "from the file as from memory");
     }
 }
