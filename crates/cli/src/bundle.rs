@@ -50,6 +50,7 @@ pub(crate) fn bundle(options: &BundleOptions) -> Outcome {
 /// A fault of a bundle with its class: what was changed is a finding, what never was a bundle is bad input.
 pub(crate) fn fault(error: BundleError, path: &Path) -> Fault {
     let class = match &error {
+        BundleError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => Class::Input,
         BundleError::Io { .. } => Class::Environment,
         BundleError::Recording(error) => class(error, Class::Input),
         BundleError::Size { .. } | BundleError::Digest { .. } | BundleError::Disagrees { .. } => Class::Finding,
@@ -60,6 +61,9 @@ pub(crate) fn fault(error: BundleError, path: &Path) -> Fault {
         BundleError::Recording(error) if !matches!(error, RecordingError::Changed { .. }) => advice(error),
         BundleError::Twice { .. } => Some("give the run folders other names"),
         BundleError::NoManifest { .. } => Some("pass a folder that `traderharness bundle --out` made"),
+        BundleError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Some("name a new folder for --out")
+        }
         BundleError::Io { .. } => None,
         BundleError::Link { .. } | BundleError::NotAFile { .. } | BundleError::Unnamed { .. } => Some(
             "a bundle holds the files that its manifest names and nothing else; remove it, or take the bundle from where it was made",

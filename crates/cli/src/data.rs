@@ -8,7 +8,7 @@ use crate::source;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
-use traderharness_ingest::{DatasetReport, GenerateConfig, LoadOptions, Severity};
+use traderharness_ingest::{DatasetReport, GenerateConfig, IngestError, LoadOptions, Severity};
 
 pub(crate) fn data(options: &DataOptions) -> Outcome {
     match &options.command {
@@ -37,6 +37,10 @@ fn show(report: &DatasetReport, json: bool) {
 }
 
 fn check(path: &Path, json: bool) -> Outcome {
+    // A path without anything is no dataset with a fault.
+    if !path.exists() {
+        return Err(source::fault(IngestError::NotFound { path: path.to_path_buf() }));
+    }
     let spinner = source::spinner(json, format!("checking {}", path.display()));
     let report = traderharness_ingest::check(path, &LoadOptions::default(), &source::on(&spinner));
     spinner.finish_and_clear();

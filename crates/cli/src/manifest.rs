@@ -106,18 +106,18 @@ pub(crate) fn window(start: &str, end: &str) -> Result<(Day, Day), Fault> {
         return Err(Fault::text(Class::Input, format!("--end {end} is before --start {start}")).hint("swap them"));
     }
     let today = host_today();
-    if start > today {
-        return Err(Fault::text(Class::Input, format!("--start {start} is in the future; today is {today}"))
+    // One day of slack for exchanges ahead of UTC.
+    if start > today.plus(1) {
+        return Err(Fault::text(Class::Input, format!("--start {start} is in the future; today is {today} (UTC)"))
             .hint("a run is over days that have happened"));
     }
     Ok((start, end))
 }
 
-/// The host's day, only to refuse windows that have not happened.
+/// The host's day in UTC, only to refuse windows that have not happened.
 fn host_today() -> Day {
     let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    // One day of slack for exchanges ahead of UTC.
-    Day((seconds / 86_400) as i32 + 1)
+    Day((seconds / 86_400) as i32)
 }
 
 impl Manifest {

@@ -5,7 +5,7 @@ use crate::fault::{Class, Fault, Outcome};
 use crate::hosted::{Kept, caller_of, refused};
 use crate::report::tell;
 use crate::run::RunFolder;
-use crate::serve::desk::Desk;
+use crate::serve::desk::{Desk, not_opened};
 use crate::serve::options::DeskOptions;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,13 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
         desk.keep = Some(folder.path.join("private"));
     }
     let Desk { config, sources, .. } = Desk::open(&desk, true)?;
-    let house = House::open(config).map_err(|e| Fault::new(Class::Environment, e))?;
+    let house = House::open(config).map_err(|e| {
+        // The folder of --record was empty before: what a wrong option leaves in it would refuse the next try.
+        if let (Some(folder), false) = (&folder, options.resume) {
+            let _ = std::fs::remove_dir_all(folder.path.join("private"));
+        }
+        not_opened(e, desk.keep.as_deref())
+    })?;
     let caller = caller_of(&house, options.caller.as_deref(), options.desk.config.is_some())?;
     let state = session(&house, &caller, options)?;
     tell(&format!(

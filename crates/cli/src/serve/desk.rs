@@ -19,13 +19,27 @@ use traderharness_harness::card::CardWorkspace;
 use traderharness_harness::sandbox::{RunsJobs, Sandbox};
 use traderharness_harness::written::Format;
 use traderharness_sandbox::Workspace;
-use traderharness_serve::HouseConfig;
 use traderharness_serve::caller::digest_of;
 use traderharness_serve::config::{CallerConfig, CallerLimits, MaskChoice, Profile, ServerConfig};
 use traderharness_serve::house::{ForgetsSession, OpensSandbox};
+use traderharness_serve::{HouseConfig, HouseError};
 
 /// Id of the one caller of a server without a configuration.
 pub(crate) const OWNER: &str = "owner";
+
+/// A house that does not open, with the folder it is kept in and what to do.
+pub(crate) fn not_opened(error: HouseError, keep: Option<&Path>) -> Fault {
+    match (&error, keep) {
+        (HouseError::Keep(_), Some(keep)) => Fault::new(Class::Environment, error)
+            .context(format!("`{}` cannot be used", keep.display()))
+            .hint("one process at a time has a folder open, so stop the server of the folder first; or name another folder"),
+        (HouseError::Keep(_), None) => Fault::new(Class::Environment, error),
+        (HouseError::Profile { .. }, _) => {
+            Fault::new(Class::Input, error).hint("`traderharness data info` shows the days and tables of a dataset")
+        }
+        _ => Fault::new(Class::Input, error).hint("`traderharness serve check FILE` checks a configuration"),
+    }
+}
 
 /// What a house is opened with.
 #[derive(Debug)]

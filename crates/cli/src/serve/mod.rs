@@ -10,7 +10,7 @@ pub(crate) use options::ServeOptions;
 
 use crate::fault::{Class, Fault, Outcome};
 use crate::report::{print, tell};
-use desk::Desk;
+use desk::{Desk, not_opened};
 use options::{ServeCommand, TokenOptions};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -59,8 +59,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         return Err(Fault::text(Class::Input, "nobody would know the token of this server")
             .hint("--keep DIR writes it to DIR/private/token; --print-token prints it"));
     }
-    let house = House::open(desk.config)
-        .map_err(|e| Fault::new(Class::Environment, e).hint("`traderharness serve check FILE` checks a configuration"))?;
+    let house = House::open(desk.config).map_err(|e| not_opened(e, options.desk.keep.as_deref()))?;
     // Heard before anybody is told that the server is there: who stops it at once must not kill it.
     let closing = {
         let _inside = runtime.enter();

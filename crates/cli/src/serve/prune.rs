@@ -2,7 +2,7 @@
 
 use super::desk;
 use super::options::PruneOptions;
-use crate::fault::{Class, Fault, Outcome};
+use crate::fault::Outcome;
 use crate::report::print;
 use serde_json::json;
 use std::process::ExitCode;
@@ -11,9 +11,8 @@ use traderharness_serve::house::prune;
 pub(super) fn run(options: &PruneOptions) -> Outcome {
     let forget = desk::forgets(&options.keep);
     let pruned = prune(&options.keep, options.older_than, options.dry_run, &*forget).map_err(|e| {
-        Fault::new(Class::Environment, e)
-            .context(format!("`{}`", options.keep.display()))
-            .hint("stop the server of the folder first; a server that runs prunes by itself (`keep.days` of its configuration)")
+        let hint = "a server that runs prunes by itself (`keep.days` of its configuration)";
+        desk::not_opened(e, Some(&options.keep)).hint(hint)
     })?;
     print(&if options.json {
         json!({ "keep": options.keep, "older_than": options.older_than, "dry_run": options.dry_run, "pruned": pruned })

@@ -1,7 +1,7 @@
 //! `traderharness serve record`: the run folder of a session that a keep folder holds, for every command that reads a run. It changes
 //! nothing of the session.
 
-use super::desk::Desk;
+use super::desk::{self, Desk};
 use super::options::RecordOptions;
 use crate::fault::{Class, Fault, Outcome};
 use crate::hosted::{Kept, caller_of, refused};
@@ -17,7 +17,7 @@ pub(super) fn run(options: &RecordOptions) -> Outcome {
         return Err(Fault::text(Class::Input, "a session is recorded out of a keep folder").hint("pass --keep DIR"));
     }
     let Desk { config, sources, .. } = Desk::open(&options.desk, true)?;
-    let house = House::open(config).map_err(|e| Fault::new(Class::Environment, e).hint("stop the server of the folder first"))?;
+    let house = House::open(config).map_err(|e| desk::not_opened(e, options.desk.keep.as_deref()))?;
     let caller = caller_of(&house, options.caller.as_deref(), options.desk.config.is_some())?;
     let unknown = |refusal| refused(refusal).hint("sessions that ended are kept for so many days (`keep.days`)");
     let state = house.session(&caller, &options.session).map_err(unknown)?;
@@ -28,6 +28,12 @@ pub(super) fn run(options: &RecordOptions) -> Outcome {
         )
         .hint("a session is recorded when it has ended: play it to its end, or close it"));
     }
+    // Before the folder is made: options that are not those of the server leave nothing behind.
+    house.made_of(&caller, &options.session).map_err(|refusal| {
+        Fault::new(Class::Input, refusal)
+            .context(format!("session `{}` cannot be recorded", options.session))
+            .hint("pass the options of its server: --start, --end, --mask, --card, --data or --config")
+    })?;
     let folder = RunFolder::create(&options.record)?;
     let mut kept = Kept::open(folder, &house, &caller, &options.session, AGENT, &sources)?;
     kept.catch_up()?;

@@ -153,6 +153,36 @@ fn another_dataset_is_reported_before_the_first_request() {
 }
 
 #[test]
+fn a_path_without_anything_is_the_environment_and_no_faulty_dataset() {
+    let ran = run(&["data", "check", "no-such-folder"]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
+    assert!(ran.err.contains("no dataset at `no-such-folder`") && ran.err.contains("hint:"), "{}", ran.err);
+}
+
+#[test]
+fn a_session_over_no_trading_day_is_bad_input_and_leaves_nothing_that_refuses_the_next_try() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("day");
+    for _ in 0..2 {
+        let ran = run(&["mcp", "--start", "2020-02-08", "--end", "2020-02-09", "--record", text(&record)]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("no trading day") && ran.err.contains("hint:"), "{}", ran.err);
+        assert_eq!(std::fs::read_dir(&record).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_folder_that_no_server_kept_is_named_by_what_opens_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("house.sqlite"), "no database").unwrap();
+    for command in [&["serve", "--http", "127.0.0.1:0", "--start", DAY][..], &["serve", "prune"]] {
+        let ran = run(&[command, &["--keep", text(folder.path())]].concat());
+        assert_eq!(ran.code, 3, "{}", ran.err);
+        assert!(ran.err.contains(text(folder.path())) && ran.err.contains("name another folder"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_folder_with_something_in_it_is_never_recorded_over() {
     let folder = tempfile::tempdir().unwrap();
     let script = script(folder.path(), SCRIPT);

@@ -237,7 +237,7 @@ fn what_cannot_be_bundled_is_refused_and_nothing_is_written() {
     let (keep, out) = small();
     let day = keep.path().join("day");
     let before = snapshot(keep.path());
-    refused(&bundle(&[&day], &out, &[]), 3, &["never written over"]);
+    refused(&bundle(&[&day], &out, &[]), 2, &["never written over", "hint: name a new folder"]);
     let new = keep.path().join("new");
     refused(&bundle(&[&day, &day], &new, &[]), 2, &["twice"]);
     refused(&bundle(&[&keep.path().join("nothing")], &new, &[]), 3, &["cannot be read"]);

@@ -160,7 +160,13 @@ pub fn generate(config: &GenerateConfig, out_dir: &Path, progress: OnProgress<'_
         }
         Ok(BufWriter::with_capacity(1 << 18, File::create(&path).map_err(io("create", &path))?))
     };
-    let (made, sinks) = run(config, &days, &open, progress)?;
+    // Tables do not know where they lie: theirs is the folder that was asked for.
+    let (made, sinks) = run(config, &days, &open, progress).map_err(|error| match error {
+        IngestError::Io { action, path, source } if path.as_os_str().is_empty() => {
+            IngestError::Io { action, path: out_dir.to_path_buf(), source }
+        }
+        error => error,
+    })?;
     for (name, mut sink) in sinks {
         sink.flush().map_err(io("write", &root.join(name)))?;
     }

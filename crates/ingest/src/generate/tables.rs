@@ -64,8 +64,13 @@ pub(super) struct Writers<W: Write + Send> {
     securities: TableWriter<W>,
 }
 
+/// A table that cannot be written; the caller knows the folder ([`super::generate`]).
 fn fault(error: ParquetError) -> IngestError {
-    IngestError::Io { action: "write", path: PathBuf::from("generated table"), source: std::io::Error::other(error) }
+    let source = match error {
+        ParquetError::External(inner) => inner.downcast::<std::io::Error>().map_or_else(std::io::Error::other, |error| *error),
+        error => std::io::Error::other(error),
+    };
+    IngestError::Io { action: "write", path: PathBuf::new(), source }
 }
 
 fn minute_name(year: i16) -> String {

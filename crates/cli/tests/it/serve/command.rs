@@ -157,6 +157,7 @@ fn a_session_that_a_server_kept_is_recorded_as_a_run() {
     };
     refused(record(&open, "2020-02-04", "open"), 2, "the session is open");
     refused(record("ses_nothing", "2020-02-04", "none"), 3, "no session of this id");
-    refused(record(&played, "2020-02-05", "other"), 3, "made of another");
+    refused(record(&played, "2020-02-05", "other"), 2, "made of another");
+    assert!(!folder.path().join("other").exists(), "a refused recording leaves no folder");
     refused(record(&played, "2020-02-04", "played"), 2, "is not empty");
 }
