@@ -268,6 +268,9 @@ fn show(value: &Value) -> String {
 
 /// The text around its character `at`; cuts are marked with `…` and always fall between whole characters.
 fn excerpt(text: &str, at: usize) -> String {
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
     let from = at.saturating_sub(BEFORE);
     let mut rest = text.chars().skip(from);
     let mut out = String::new();
@@ -283,7 +286,7 @@ fn excerpt(text: &str, at: usize) -> String {
     if rest.next().is_some() {
         out.push('…');
     }
-    if out.is_empty() || text.chars().count() <= at {
+    if text.chars().count() <= at {
         out.push_str("(end of text)");
     }
     out

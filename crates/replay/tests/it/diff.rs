@@ -33,6 +33,11 @@ fn places_are_named() {
         ],
     );
     check(
+        &json!("cash"),
+        &json!(""),
+        &["the whole value: from character 0 on (4 characters recorded, 0 now)\n    recorded  cash\n    now       (empty)"],
+    );
+    check(
         &json!(r#"{"bars":[{"close":1},{"close":2}]}"#),
         &json!(r#"{"bars":[{"close":1},{"close":3}]}"#),
         &["the whole value: from character 30 on (34 characters recorded, 34 now), in its JSON at bars[1].close\n    \
