@@ -190,7 +190,7 @@ impl Runner<'_> {
                     let files = changed.into_iter().map(|file| CodeFile { name: file.name, bytes: file.bytes }).collect();
                     ended(ran, &limits, files, &mut self.aside)
                 }
-                Err(WorkspaceError::OverQuota { bytes, files }) => over_quota(bytes, files),
+                Err(WorkspaceError::OverQuota { .. }) => over_quota(&limits),
                 Err(fault) => return Err(fault.into()),
             }
         } else {
@@ -238,8 +238,9 @@ fn unavailable() -> CodeOutcome {
     CodeOutcome::Unavailable { message: "The sandbox does not run on this machine.".to_owned() }
 }
 
-fn over_quota(bytes: u64, files: u64) -> CodeOutcome {
-    let message = format!("{bytes} bytes in {files} files and folders, at least.");
+/// Names the quota, not what was found: how much that was hangs on when the host looked.
+fn over_quota(limits: &Limits) -> CodeOutcome {
+    let message = format!("The quota is {} bytes in {} files and folders.", limits.workspace_bytes, limits.workspace_files);
     CodeOutcome::OutOf { what: "workspace".to_owned(), message, traceback: String::new() }
 }
 
@@ -304,7 +305,7 @@ fn ended(ran: Ran, limits: &Limits, files: Vec<CodeFile>, aside: &mut Aside) -> 
         Ended::Worker(WorkerEnded::TimedOut { traceback }) => timed_out(EndedBy::Trace, traceback, stdout),
         Ended::Memory { traceback } | Ended::Worker(WorkerEnded::Memory { traceback }) => memory(traceback),
         Ended::OverQuota { closed: true, .. } => closed_folder(),
-        Ended::OverQuota { bytes, files, .. } => over_quota(bytes, files),
+        Ended::OverQuota { .. } => over_quota(limits),
         // It ended before it was confined, so before the code: that is none of the code's doing.
         Ended::Died { what } if layers == Layers::default() => {
             aside.note = Some(format!("the worker did not get ready: {what}"));
