@@ -177,6 +177,10 @@ fn a_killed_run_of_a_model_goes_on_to_the_same_bytes() {
 
 /// Ends whatever decision point is open.
 fn answer(body: &Value) -> Reply {
+    Reply::json(&reply(body))
+}
+
+fn reply(body: &Value) -> Value {
     let tools = body["tools"].to_string();
     let call = |name: &str, arguments: &str| {
         let calls = json!([{"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}]);
@@ -187,9 +191,9 @@ fn answer(body: &Value) -> Reply {
     } else {
         call("finish_day", r#"{"summary":"≥ done"}"#)
     };
-    Reply::json(&json!({"id": "a", "object": "chat.completion", "model": "m",
+    json!({"id": "a", "object": "chat.completion", "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}))
+        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}})
 }
 
 /// A server that treats request number `at` (from 0) in its own way and answers all others.
@@ -201,6 +205,38 @@ fn server(at: usize, how: impl Fn(&Received) -> Reply + Send + 'static) -> Serve
         },
     )
     .unwrap()
+}
+
+#[test]
+fn token_ids_and_logprobs_that_a_server_gives_come_out_as_rows_to_train_on() {
+    let logprob = |value: f64| json!({"token": "≥", "logprob": value, "bytes": [226, 137, 165], "top_logprobs": []});
+    let count = AtomicUsize::new(0);
+    let asked = Server::start(move |received| {
+        let body = received.json();
+        assert_eq!((&body["logprobs"], &body["return_token_ids"]), (&json!(true), &json!(true)));
+        let n = count.fetch_add(1, Ordering::Relaxed);
+        let mut given = reply(&body);
+        given["prompt_token_ids"] = json!([1, n]);
+        given["choices"][0]["token_ids"] = json!([7, 8, n]);
+        given["choices"][0]["logprobs"] = json!({"content": [logprob(-0.1), logprob(-2.5e-7)]});
+        Reply::json(&given)
+    })
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (url, record, rows) = (asked.url(), folder.path().join("run"), folder.path().join("rl.jsonl"));
+    let sampling = r#"{"logprobs": true, "return_token_ids": true}"#;
+    let made = with_key(&line(&url, &["--no-stream", "--sampling", sampling, "--record", text(&record)]));
+    assert_eq!(made.code, 0, "{}", made.err);
+    let exported = run(&["export", "rl", text(&record), "--out", text(&rows)]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let rows: Vec<Value> =
+        std::fs::read_to_string(&rows).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), asked.received().len());
+    for (n, row) in rows.iter().enumerate() {
+        assert_eq!((&row["prompt_token_ids"], &row["token_ids"]), (&json!([1, n]), &json!([7, 8, n])));
+        assert_eq!(row["logprobs"], json!([logprob(-0.1), logprob(-2.5e-7)]));
+    }
+    assert_eq!(run(&["replay", text(&record)]).code, 0);
 }
 
 #[test]
