@@ -70,15 +70,7 @@ impl Kept {
             let ended = entries.iter().any(|entry| matches!(entry.record, Record::RunEnd { .. }));
             (trajectory, entries.len() as u64, ended)
         } else {
-            let start = RunStart {
-                contract_version: meta.contract_version.clone(),
-                model: meta.model.clone(),
-                dataset: meta.dataset.clone().unwrap_or_default(),
-                synthetic: meta.synthetic,
-                run: meta.extra.clone(),
-                ..RunStart::default()
-            };
-            (Trajectory::create(&path, start).map_err(fault)?, 1, false)
+            (Trajectory::create(&path, RunStart::of(&meta)).map_err(fault)?, 1, false)
         };
         let (house, caller, session, agent) = (Arc::clone(house), Arc::clone(caller), session.to_owned(), agent.to_owned());
         Ok(Self { folder, house, caller, session, trajectory, agent, made, market, manifest, meta, next, ended, whole: false })
@@ -88,13 +80,13 @@ impl Kept {
     pub(crate) fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
             let page = records(&self.house, &self.caller, &self.session, self.next)?;
-            let whole = page.len() == PAGE;
+            let full = page.len() == PAGE;
             for record in page {
                 self.ended |= matches!(record, Record::RunEnd { .. });
                 self.trajectory.append(record).map_err(|e| Fault::new(Class::Environment, e))?;
                 self.next += 1;
             }
-            if !whole {
+            if !full {
                 break;
             }
         }

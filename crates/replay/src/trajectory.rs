@@ -2,7 +2,7 @@
 //! actions: same bytes. So it must never hold a wall-clock value; times that were measured go into a [`TimingLog`] beside it.
 
 use crate::Fingerprint;
-use crate::cassette::{Cut, version};
+use crate::cassette::{Cut, Meta, version};
 use crate::error::RecordingError;
 use crate::jsonl::{self, Appender};
 use crate::request::Response;
@@ -211,6 +211,20 @@ pub struct RunStart {
     /// Card, dates, cash, masks and whatever else the run was set up with.
     #[serde(default)]
     pub run: Map<String, Value>,
+}
+
+impl RunStart {
+    /// The run of a recording, as its trajectory begins with it.
+    pub fn of(meta: &Meta) -> Self {
+        Self {
+            schema_version: TRAJECTORY_SCHEMA_VERSION,
+            contract_version: meta.contract_version.clone(),
+            model: meta.model.clone(),
+            dataset: meta.dataset.clone().unwrap_or_default(),
+            synthetic: meta.synthetic,
+            run: meta.extra.clone(),
+        }
+    }
 }
 
 /// A record with its number.

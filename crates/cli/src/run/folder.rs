@@ -60,14 +60,6 @@ impl RunFolder {
     /// Opens trajectory and cassette, new or where they were cut. The replay answers what was already asked.
     pub(crate) fn open(&self, meta: &Meta) -> Result<Opened, Fault> {
         let fault = |e: RecordingError| Fault::new(Class::Environment, e);
-        let start = RunStart {
-            contract_version: meta.contract_version.clone(),
-            model: meta.model.clone(),
-            dataset: meta.dataset.clone().unwrap_or_default(),
-            synthetic: meta.synthetic,
-            run: meta.extra.clone(),
-            ..RunStart::default()
-        };
         let interrupted = match Recorder::resume(self.cassette()) {
             Ok((recorder, cassette)) => Some((recorder, cassette)),
             // Killed before its first line was whole: nothing was asked yet.
@@ -88,7 +80,7 @@ impl RunFolder {
                 }
             }
             let recorder = Recorder::create(self.cassette(), meta.clone()).map_err(fault)?;
-            let journal = Trajectory::create(self.trajectory(), start).map_err(fault)?;
+            let journal = Trajectory::create(self.trajectory(), RunStart::of(meta)).map_err(fault)?;
             return Ok((Box::new(journal), None, recorder));
         };
         let same = |m: &Meta| {
@@ -107,11 +99,11 @@ impl RunFolder {
         let journal: Box<dyn Journal> = if self.trajectory().exists() {
             let (mut trajectory, entries) = Trajectory::resume(self.trajectory()).map_err(fault)?;
             if entries.is_empty() {
-                Trajectory::append(&mut trajectory, Record::RunStart(start)).map_err(fault)?;
+                Trajectory::append(&mut trajectory, Record::RunStart(RunStart::of(meta))).map_err(fault)?;
             }
             Box::new(ResumingJournal::new(trajectory, entries))
         } else {
-            Box::new(Trajectory::create(self.trajectory(), start).map_err(fault)?)
+            Box::new(Trajectory::create(self.trajectory(), RunStart::of(meta)).map_err(fault)?)
         };
         Ok((journal, Some(Replay::new(cassette)), recorder))
     }

@@ -89,15 +89,19 @@ fn two_runs_from_one_cassette_write_the_same_bytes() {
     let recorded = std::fs::read_to_string(first.join("cassette.jsonl")).unwrap();
     // The recording as a run leaves it that was killed before its last line; nobody answers at the address any more.
     let without_end = recorded.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
-    let again = |name: &str| {
+    let again = |name: &str, begun: bool| {
         let record = folder.path().join(name);
         std::fs::create_dir(&record).unwrap();
         std::fs::write(traderharness_replay::partial_path(&record.join("cassette.jsonl")), &without_end).unwrap();
+        if begun {
+            // Killed before the first record was whole.
+            std::fs::write(record.join("trajectory.jsonl"), "").unwrap();
+        }
         let made = play("http://127.0.0.1:1", &record, &["--resume"]);
         assert_eq!(made.code, 0, "{}", made.err);
         record
     };
-    let (second, third) = (again("second"), again("third"));
+    let (second, third) = (again("second", false), again("third", true));
     let kept = artifacts(&first);
     let names: Vec<_> = kept.keys().map(|path| path.to_str().unwrap()).collect();
     for due in ["cassette.jsonl", "private/run.json", "result.json", "summary.json", "trajectory.jsonl"] {
