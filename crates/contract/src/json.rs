@@ -79,6 +79,6 @@ pub fn canonical(value: &Value) -> Value {
 }
 
 /// One segment of a JSON pointer, escaped.
-pub(crate) fn pointer_segment(name: &str) -> String {
+pub fn pointer_segment(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

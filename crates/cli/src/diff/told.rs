@@ -100,7 +100,6 @@ fn of_scopes(scopes: &[Walked]) -> Option<String> {
 fn of_effect(effect: &Effect) -> String {
     let heads = ["day", "assets A", "assets B", "orders A", "orders B", "fills A", "fills B", ""];
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
-    let money = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| format!("{value:.2}"));
     let cells = |side: Option<&DaySide>| {
         side.map_or_else(
             || ["-".to_owned(), "-".to_owned(), "-".to_owned()],
@@ -144,8 +143,11 @@ fn of_day(name: &str, side: Option<&DaySide>) -> String {
     if out.is_empty() { format!("\n  {name}  no orders") } else { out }
 }
 
+fn money(value: Option<f64>) -> String {
+    value.map_or_else(|| "n/a".to_owned(), |value| format!("{value:.2}"))
+}
+
 fn of_end(end: &Final) -> String {
-    let money = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| format!("{value:.2}"));
     let gained = end.return_pct.map_or_else(|| "n/a".to_owned(), |percent| format!("{percent} %"));
     let status = end.status.as_deref().unwrap_or("unfinished");
     format!("{status}: {} -> {} CNY, return {gained}", money(end.initial), money(end.equity))

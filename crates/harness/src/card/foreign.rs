@@ -6,6 +6,7 @@ use crate::toolbox::{Toolbox, ToolboxError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use traderharness_contract::document::closest;
+use traderharness_contract::json::pointer_segment;
 
 /// Fields of a card of the Python implementation; a card here has them under the same names (engine E9).
 const FIELDS: [&str; 24] = [
@@ -325,7 +326,7 @@ impl Reading<'_> {
 
 /// JSON Pointer of a key at the top.
 fn pointer(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("/{}", pointer_segment(name))
 }
 
 const fn kind(value: &Value) -> &'static str {
