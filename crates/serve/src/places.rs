@@ -168,11 +168,11 @@ impl Places {
     }
 
     /// Waits until no place is held.
-    pub(crate) async fn quiet(&self) -> bool {
+    pub(crate) async fn quiet(&self) {
         loop {
             let told = self.0.empty.notified();
             if self.held() == 0 {
-                return true;
+                return;
             }
             told.await;
         }
@@ -267,6 +267,6 @@ mod tests {
         let mut quiet = pin!(places.quiet());
         assert!(poll(quiet.as_mut()).is_none());
         drop(late);
-        assert_eq!((places.held(), poll(quiet.as_mut())), (0, Some(true)));
+        assert_eq!((places.held(), poll(quiet.as_mut())), (0, Some(())));
     }
 }

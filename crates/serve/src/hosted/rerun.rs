@@ -64,8 +64,6 @@ pub struct Rerun {
     pub initial: Cash,
     /// Fills with real codes and days.
     pub fills: Vec<Fill>,
-    /// Records that came out as they were kept.
-    pub records: usize,
 }
 
 /// Plays a session again that ended. `records` are those of its trajectory, the first of them its `run_start`, which is not compared: it
@@ -120,7 +118,7 @@ pub fn rerun(
         spending: Spending::default(),
         days: play.days().to_vec(),
     };
-    Ok(Rerun { summary, initial, fills: account.fills().to_vec(), records: records.len() })
+    Ok(Rerun { summary, initial, fills: account.fills().to_vec() })
 }
 
 /// Records of a trajectory, as far as they came out again.

@@ -43,7 +43,7 @@ impl Gate {
 
     /// Waits until no call works. False when some still do after `most`.
     pub(super) async fn quiet(&self, most: Duration) -> bool {
-        timeout(most, self.places.quiet()).await.unwrap_or(false)
+        timeout(most, self.places.quiet()).await.is_ok()
     }
 }
 

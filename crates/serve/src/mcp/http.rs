@@ -205,13 +205,10 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
         Err(refusal) => return refused(&refusal),
     };
     let named = request.headers().get(CONNECTION).map(|id| id.to_str().unwrap_or_default().to_owned());
-    match &named {
-        // The same answer as for a connection that does not exist.
-        Some(id) if !connections.belongs_to(id, &caller) => {
-            let words = "There is no such connection: begin a new one.";
-            return refused(&Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_connection", words, false));
-        }
-        Some(_) | None => {}
+    // Somebody else's connection is answered as one that does not exist.
+    if named.as_ref().is_some_and(|id| !connections.belongs_to(id, &caller)) {
+        let words = "There is no such connection: begin a new one.";
+        return refused(&Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_connection", words, false));
     }
     request.extensions_mut().insert(Arc::clone(&caller));
     let ends = request.method() == Method::DELETE;
