@@ -28,8 +28,8 @@ impl std::fmt::Debug for Unpacked {
 }
 
 impl Unpacked {
-    /// Opens a file, which its first bytes tell for zstd or gzip. Faults of its bytes come while it is read, as an [`std::io::Error`]; one that is a bomb holds
-    /// [`RowsError::TooLarge`].
+    /// Opens a file, which its first bytes tell for zstd or gzip. Faults of its bytes come while it is read, as an [`std::io::Error`]; one
+    /// that is a bomb holds [`RowsError::TooLarge`].
     ///
     /// # Errors
     /// [`RowsError::Io`].

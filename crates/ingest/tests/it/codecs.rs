@@ -96,7 +96,7 @@ proptest! {
     ) {
         let mut bytes = VERSIONS[version].to_vec();
         for (at, byte) in changes {
-            // The first half holds pages of every kind; the footer is changed in another test.
+            // The pages stand before the footer, which is changed in another test.
             let at = at.index(bytes.len() * 3 / 4);
             bytes[at] = byte;
         }

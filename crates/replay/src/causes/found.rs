@@ -100,7 +100,7 @@ impl<'r> Found<'r> {
         self.between(&a, &b, 1).pop().unwrap_or_default()
     }
 
-    /// A text as it may be shown.
+    /// A value as it may be shown.
     pub(super) fn clean(&self, value: &Value) -> Value {
         clean(self.redactor, value)
     }

@@ -1,6 +1,5 @@
 //! The text of a result as v1-v4 wrote it: `", "` and `": "`, no ASCII escaping, keys in the order they were built, and numbers as those
-//! versions' program printed them. The number format is that of `double`, so that no JSON
-//! library can change a byte of a recording.
+//! versions' program printed them. The number format is that of `double`, so that no JSON library can change a byte of a recording.
 
 use super::double::double_text;
 use crate::budget::{RESULT_LIMIT, fit_json};

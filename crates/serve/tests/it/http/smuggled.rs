@@ -166,7 +166,7 @@ fn a_head_that_drips_ends_with_its_time() {
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
-// A body with a key twice is no body, whichever way its length is told.
+// A body that is cut is no body, whichever way its length is told.
 #[test]
 fn nothing_is_half_applied() {
     let served = Served::new();
