@@ -28,6 +28,8 @@ struct At {
     next: (usize, usize),
     /// The calls before the next ones asked and answered the same.
     together: bool,
+    /// Where each conversation of the second run is, in order; made when the two first part.
+    places: Option<BTreeMap<Fingerprint, Vec<usize>>>,
 }
 
 struct Walk<'a, 'f, 'r> {
@@ -58,7 +60,7 @@ pub(super) fn walk(
     for scope in tracks.0.scopes.keys().chain(tracks.1.scopes.keys()) {
         let requests = (tracks.0.calls(scope).len(), tracks.1.calls(scope).len());
         let walked = Walked { scope: (*scope).to_owned(), requests, ..Walked::default() };
-        scopes.insert(scope, At { walked, next: (0, 0), together: true });
+        scopes.insert(scope, At { walked, next: (0, 0), together: true, places: None });
     }
     let mut walk = Walk { tracks, spots, differ, found, apart: false, blind: false, around: BTreeMap::new() };
     // In the order of the first run: what one agent said may be what another one was told next.
@@ -234,12 +236,16 @@ impl<'a> Walk<'a, '_, '_> {
         at.together = false;
         self.apart = true;
         let (first, second) = self.calls(&scope);
-        let mut places: BTreeMap<Fingerprint, Vec<usize>> = BTreeMap::new();
-        for (index, asked) in second.iter().enumerate().skip(at.next.1) {
-            places.entry(asked.talk).or_default().push(index);
-        }
-        let again = first.iter().enumerate().skip(at.next.0).find_map(|(index, asked)| {
-            let other = places.get(&asked.talk)?.first()?;
+        // Made once: two runs may part and come together at every request.
+        let places = at.places.get_or_insert_with(|| {
+            let mut places: BTreeMap<Fingerprint, Vec<usize>> = BTreeMap::new();
+            second.iter().enumerate().for_each(|(index, asked)| places.entry(asked.talk).or_default().push(index));
+            places
+        });
+        let (from, due) = at.next;
+        let again = first.iter().enumerate().skip(from).find_map(|(index, asked)| {
+            let all = places.get(&asked.talk)?;
+            let other = all.get(all.partition_point(|place| *place < due))?;
             Some((index, *other))
         });
         let to = again.unwrap_or((first.len(), second.len()));
