@@ -87,12 +87,26 @@ fn nothing_after_the_clock_reaches_a_model_at_any_point_of_a_day() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 400 } else { 6 }, failure_persistence: None, ..ProptestConfig::default() })]
-    #[test]
-    fn nothing_after_the_clock_reaches_a_model_at_random_clocks(back in 1_usize..100, point in 0_usize..5, masked: bool) {
-        check(market::days()[market::SESSIONS - back], DecisionPoint::ALL[point], masked);
-    }
+/// The same at random clocks: in parts, so that the many of the deep suite run side by side and each within the time of a test.
+macro_rules! random_clocks {
+    ($($part:ident)*) => {
+        proptest! {
+            #![proptest_config(ProptestConfig {
+                cases: if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 100 } else { 2 },
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            })]
+            $(#[test]
+            fn $part(back in 1_usize..100, point in 0_usize..5, masked: bool) {
+                check(market::days()[market::SESSIONS - back], DecisionPoint::ALL[point], masked);
+            })*
+        }
+    };
+}
+
+mod nothing_after_the_clock_reaches_a_model_at_random_clocks {
+    use super::*;
+    random_clocks! { part_1 part_2 part_3 part_4 }
 }
 
 // A security that has not traded answers as a code that does not exist, whatever the dataset already has of it.
