@@ -70,7 +70,7 @@ mod tests {
         for (value, expected) in [
             (json!(0.1), "0.1"),
             // Half-way between two shortest texts: the even digit.
-            (json!(90_485_979_611_544.125), "90485979611544.12"),
+            (json!(723_887_836_892_353.0 / 8.0), "90485979611544.12"),
             (json!(-0.0), "-0.0"),
             (json!(100.0), "100.0"),
             (json!(0.0001), "0.0001"),
