@@ -1,5 +1,5 @@
 //! [`CancelToken`]: one flag that asks a run to end. Whoever holds a copy may set it (a signal, a door, a parent task); the loop, the
-//! dispatcher and long calls look at it at safe points. It never stops anything by force and never takes back an effect.
+//! dispatcher and long calls look at it at safe points. It never takes back an effect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

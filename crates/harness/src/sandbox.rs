@@ -1,9 +1,9 @@
 //! [`Sandbox`]: where the code of a session runs. It turns what the sandbox's pool says into an outcome that holds no measured value,
 //! keeps the agent's files by version, and takes outcomes from the recording where there is one. It never runs code in this process.
 
-use crate::Toolbox;
 use crate::host_calls::{SegmentCache, ToolCalls};
-use crate::session::{Journal, SessionError};
+use crate::session::{Committed, Journal, SessionError};
+use crate::{CancelToken, Toolbox};
 use std::sync::Arc;
 use traderharness_market::{Day, View};
 use traderharness_replay::{Record, RecordingError};
@@ -24,7 +24,7 @@ pub trait RunsJobs: Send + Sync + std::fmt::Debug {
     /// Runs one job to its end and sees its process gone.
     ///
     /// # Errors
-    /// [`PoolError`] when nothing was run.
+    /// [`PoolError`] when nothing was run, or when the job was cancelled.
     fn run(&self, job: &Job<'_>, calls: &mut dyn HostCalls) -> Result<Ran, PoolError>;
 }
 
@@ -110,6 +110,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) state: &'a mut MarketState,
     pub(crate) card: &'a CardLimits,
+    pub(crate) cancel: &'a CancelToken,
     pub(crate) aside: Aside,
 }
 
@@ -143,13 +144,14 @@ impl CodeRunner for Runner<'_> {
 impl Runner<'_> {
     /// The outcome, recorded before anybody reads it.
     fn outcome(&mut self, view: &View<'_>, account: &Account, request: &CodeRequest) -> Result<CodeOutcome, SessionError> {
-        self.sandbox.calls += 1;
-        let number = self.sandbox.calls;
+        // Code that was interrupted does not count: the next gets its number, and with it its seed.
+        let number = self.sandbox.calls + 1;
         let outcome = match self.journal.kept_external(self.call_id, TOOL) {
             Some(kept) => serde_json::from_value(kept)
                 .map_err(|fault| RecordingError::Diverged { what: format!("the kept outcome of {TOOL} is none: {fault}") })?,
             None => self.execute(number, view, account, request)?,
         };
+        self.sandbox.calls = number;
         if matches!(outcome, CodeOutcome::Finished { .. }) {
             self.sandbox.version = number;
         }
@@ -172,9 +174,18 @@ impl Runner<'_> {
         let frozen = frozen(view, number);
         let moment = frozen.epoch_seconds;
         let job = Job { code: &request.code, limits, workspace: stage.path(), frozen, strict: sandbox.strict };
-        let mut calls = ToolCalls::new(self.toolbox, *view, self.state, account, self.card, &sandbox.segments);
+        let mut calls =
+            ToolCalls::new(self.toolbox, *view, self.state, account, self.card, &sandbox.segments).heeding(self.cancel);
         let ran = match sandbox.jobs.run(&job, &mut calls) {
             Ok(ran) => ran,
+            // What nobody waited for is no part of the session, and what it wrote goes with its folder: a resumed run runs it again.
+            Err(PoolError::Cancelled) => {
+                return Err(SessionError::Interrupted {
+                    call_id: self.call_id.to_owned(),
+                    tool: TOOL.to_owned(),
+                    effect_committed: Committed::No,
+                });
+            }
             Err(fault) => {
                 self.aside.note = Some(fault.to_string());
                 return Ok(unavailable());

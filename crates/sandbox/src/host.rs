@@ -13,6 +13,11 @@ pub trait HostCalls {
     /// # Errors
     /// [`HostFault`], raised in the code as the Python exception its kind names.
     fn call(&mut self, method: &str, args: &Map<String, Value>) -> Result<HostAnswer, HostFault>;
+
+    /// Whether nobody waits for the code any more. Asked again and again while it runs: once this is true, the code is ended.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Knows no method.

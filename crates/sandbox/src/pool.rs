@@ -32,7 +32,7 @@ pub struct Job<'a> {
     pub strict: bool,
 }
 
-/// Why a job could not be run at all.
+/// Why a job came to nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -48,6 +48,9 @@ pub enum PoolError {
         /// What went wrong, for a person.
         what: String,
     },
+    /// Nobody waited for the job any more ([`HostCalls::is_cancelled`]). It was not begun, or its process was killed and seen gone.
+    #[error("the job was cancelled")]
+    Cancelled,
 }
 
 /// Why an interpreter is refused whose clock follows the machine's.
@@ -55,6 +58,8 @@ const CLOCK: &str =
     "its clock cannot be frozen: the worker module cannot be loaded ahead of its C library; use another build of Python";
 /// Longest pause between two attempts to start an interpreter that does not start.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Time between two looks whether anybody still waits for a job that has no place yet.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs jobs; shared by sessions, any number at a time up to its limit.
 #[derive(Debug)]
@@ -107,9 +112,9 @@ impl Pool {
     /// Runs one job to its end and sees its process gone. Waits for a free place first. Callable from any number of threads.
     ///
     /// # Errors
-    /// [`PoolError`] when nothing was run.
+    /// [`PoolError`] when nothing was run, or when the job was cancelled.
     pub fn run(&self, job: &Job<'_>, calls: &mut dyn HostCalls) -> Result<Ran, PoolError> {
-        let _place = self.place();
+        let _place = self.place(calls)?;
         // A template that died since the last job, or dies now before it forked, is replaced once.
         for _ in 0..2 {
             let template = self.template()?;
@@ -155,14 +160,19 @@ impl Pool {
         }
     }
 
-    /// Waits for a free place.
-    fn place(&self) -> Place<'_> {
+    /// Waits for a free place as long as somebody waits for the job.
+    fn place(&self, calls: &dyn HostCalls) -> Result<Place<'_>, PoolError> {
         let mut running = lock(&self.running);
-        while *running >= self.parallel {
-            running = self.freed.wait(running).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if calls.is_cancelled() {
+                return Err(PoolError::Cancelled);
+            }
+            if *running < self.parallel {
+                *running += 1;
+                return Ok(Place { pool: self });
+            }
+            running = self.freed.wait_timeout(running, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
-        *running += 1;
-        Place { pool: self }
     }
 }
 

@@ -27,7 +27,7 @@ const READY: Duration = Duration::from_secs(20);
 const LEAVING: Duration = Duration::from_millis(500);
 /// Time a killed process has to be gone.
 const DYING: Duration = Duration::from_secs(5);
-/// Time between two looks at the workspace.
+/// Time between two looks at the workspace, and whether anybody still waits for the code.
 const LOOK: Duration = Duration::from_millis(100);
 /// Room of a frame for what is not the result or the output.
 const ROOM: usize = 64 << 10;
@@ -56,6 +56,8 @@ enum Stop {
     Closed,
     /// Time is up.
     Deadline,
+    /// Nobody waits for it any more.
+    Cancelled,
     /// It was not confined in time.
     NotReady,
     /// The workspace is too full.
@@ -82,7 +84,7 @@ pub(crate) fn supervise(template: &Template, job: &Job<'_>, calls: &mut dyn Host
     let end = see_it_gone(template, &forked, &stop);
     template.forget(forked.job);
     let neutral = Neutral::new(job.workspace, &template.found().folders);
-    Ok(Attempt::Ran(Box::new(talk.ran(&stop, &end, &neutral))))
+    Ok(Attempt::Ran(Box::new(talk.ran(&stop, &end, &neutral)?)))
 }
 
 /// What the host saw of a process's end.
@@ -207,11 +209,11 @@ impl<'a> Talk<'a> {
             frozen: self.job.frozen.clone(),
             strict: self.job.strict,
         };
-        if let Some(stop) = self.send(&run, None) {
+        if let Some(stop) = self.send(&run, None, calls) {
             return stop;
         }
         loop {
-            if let Some(stop) = self.late() {
+            if let Some(stop) = self.over(calls) {
                 return stop;
             }
             match self.channel.receive(self.left().min(LOOK)) {
@@ -230,7 +232,11 @@ impl<'a> Talk<'a> {
         }
     }
 
-    fn late(&self) -> Option<Stop> {
+    /// The reason to stop that lies outside of the code, if there is one.
+    fn over(&self, calls: &dyn HostCalls) -> Option<Stop> {
+        if calls.is_cancelled() {
+            return Some(Stop::Cancelled);
+        }
         self.left().is_zero().then(|| if self.layers.is_some() { Stop::Deadline } else { Stop::NotReady })
     }
 
@@ -245,7 +251,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a frame. A worker that does not read it is on its own time, and its workspace is watched meanwhile.
-    fn send(&mut self, frame: &ToWorker, segment: Option<&Segment>) -> Option<Stop> {
+    fn send(&mut self, frame: &ToWorker, segment: Option<&Segment>, calls: &dyn HostCalls) -> Option<Stop> {
         let mut outgoing = Outgoing::new(frame, segment.map(|segment| segment.fd.as_fd()))?;
         loop {
             match self.channel.send(&mut outgoing, self.left().min(LOOK)) {
@@ -253,7 +259,7 @@ impl<'a> Talk<'a> {
                 Sent::Closed => return Some(Stop::Closed),
                 Sent::Part => {}
             }
-            if let Some(stop) = self.late().or_else(|| self.look()) {
+            if let Some(stop) = self.over(calls).or_else(|| self.look()) {
                 return Some(stop);
             }
         }
@@ -331,7 +337,7 @@ impl<'a> Talk<'a> {
             }
             Err(fault) => ToWorker::Answer { id, value: Value::Null, layout: None, fault: Some(fault) },
         };
-        self.send(&frame, segment.as_deref())
+        self.send(&frame, segment.as_deref(), calls)
     }
 
     /// Books a table that is about to be handed over, unless it would be one too many.
@@ -370,10 +376,10 @@ impl<'a> Talk<'a> {
     }
 
     /// Everything together, once the process is gone.
-    fn ran(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Ran {
+    fn ran(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Result<Ran, PoolError> {
         let exit = end.exit.unwrap_or_default();
-        Ran {
-            ended: self.ended(stop, end, neutral),
+        Ok(Ran {
+            ended: self.ended(stop, end, neutral)?,
             output: neutral.text(&self.output),
             output_dropped: self.dropped,
             usage: Usage {
@@ -384,12 +390,13 @@ impl<'a> Talk<'a> {
             layers: self.layers.clone().unwrap_or_default(),
             worker_exited: end.gone,
             calls: self.calls,
-        }
+        })
     }
 
-    fn ended(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Ended {
+    fn ended(&self, stop: &Stop, end: &End, neutral: &Neutral) -> Result<Ended, PoolError> {
         let over = |found: &Occupied| Ended::OverQuota { bytes: found.bytes, files: found.files, closed: found.closed };
-        match stop {
+        Ok(match stop {
+            Stop::Cancelled => return Err(PoolError::Cancelled),
             Stop::OverQuota(found) => over(found),
             Stop::Hostile(what) => Ended::Hostile { what: what.clone() },
             Stop::Deadline => Ended::TimedOut { by: EndedBy::Kill, traceback: String::new() },
@@ -397,12 +404,9 @@ impl<'a> Talk<'a> {
             Stop::Closed => closed(end),
             Stop::Said(said) => {
                 let found = Occupied::below(self.job.workspace, &self.job.limits);
-                if found.exceeds(&self.job.limits) {
-                    return over(&found);
-                }
-                said_end(said.clone(), neutral)
+                if found.exceeds(&self.job.limits) { over(&found) } else { said_end(said.clone(), neutral) }
             }
-        }
+        })
     }
 }
 

@@ -40,6 +40,7 @@ impl Session {
                         toolbox: &self.config.toolbox,
                         state: &mut self.market_state,
                         card: &self.limits,
+                        cancel: &self.cancel,
                         aside: Aside::default(),
                     }),
                     None => None,

@@ -24,9 +24,9 @@ mod methods;
 
 pub use cache::SegmentCache;
 
-use crate::Toolbox;
 use crate::phase::is_offered;
 use crate::toolbox::BoundTool;
+use crate::{CancelToken, Toolbox};
 use methods::{METHODS, Method};
 use serde_json::{Map, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,6 +56,7 @@ pub struct ToolCalls<'a> {
     segments: &'a SegmentCache,
     /// What handlers of account tools are given: they read it, and what they might do to it is dropped with it.
     copy: Option<Account>,
+    cancel: Option<&'a CancelToken>,
 }
 
 impl std::fmt::Debug for ToolCalls<'_> {
@@ -75,7 +76,14 @@ impl<'a> ToolCalls<'a> {
         limits: &'a CardLimits,
         segments: &'a SegmentCache,
     ) -> Self {
-        Self { toolbox, view, state, account, limits, segments, copy: None }
+        Self { toolbox, view, state, account, limits, segments, copy: None, cancel: None }
+    }
+
+    /// Has the code ended when `cancel` is set.
+    #[must_use]
+    pub(crate) const fn heeding(mut self, cancel: &'a CancelToken) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 
     /// The first tool of the method that the card offers now; `None` for a method that stands for no tool.
@@ -115,5 +123,9 @@ impl HostCalls for ToolCalls<'_> {
             self.copy = None;
             Err(fault::environment(format!("a defect of the environment stopped {}; go on without it", known.name)))
         })
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 }

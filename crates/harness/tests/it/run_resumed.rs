@@ -6,18 +6,21 @@ use crate::loop_batches::{Desk, number, with_desk};
 use async_trait::async_trait;
 use serde_json::json;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use traderharness_harness::context::ContextPolicy;
 use traderharness_harness::model::{ModelClient, ModelError, ScriptedClient, Turn};
 use traderharness_harness::resume::{ResumingClient, ResumingJournal};
 use traderharness_harness::run::{Budgets, Observer, RunSettings, RunStatus, play};
+use traderharness_harness::sandbox::{RunsJobs, Sandbox};
 use traderharness_harness::script::Script;
 use traderharness_harness::session::Journal;
 use traderharness_harness::{CallReport, CancelToken, Session};
 use traderharness_market::{Mask, MaskConfig, MaskStyle};
 use traderharness_replay::trajectory::{self, RunStart};
 use traderharness_replay::{Meta, Record, Recorder, Replay, Request, Response, Trajectory};
+use traderharness_sandbox::protocol::Layers;
+use traderharness_sandbox::{Ended, HostCalls, Job, PoolError, Ran, Usage, Workspace};
 
 fn script() -> Script {
     let store = store();
@@ -26,6 +29,7 @@ fn script() -> Script {
     let order = |action: &str, quantity: i64| json!({ "tool": "place_order", "args": { "action": action, "stock_code": "$600001", "quantity": quantity, "reasoning": "r" } });
     let complete = json!({ "calls": [{ "tool": "complete_phase", "args": { "decision": "ready", "summary": "ok" } }] });
     let outside = |tool: &str, n: i64| json!({ "tool": tool, "args": { "n": n } });
+    let code = || json!({ "tool": "execute_code", "args": { "code": "result = 1" } });
     Script::from_value(json!({ "schema": 1, "days": [
         {
             "pre_market": [
@@ -36,9 +40,9 @@ fn script() -> Script {
                 { "calls": [{ "tool": "manage_conditional_order", "args": { "operation": "create", "action": "buy", "stock_code": "$000360", "quantity": 100, "comparator": "price_lte", "trigger_price": 50.0, "reasoning": "r" } }] },
                 complete
             ],
-            "open_1": [{ "say": "buy", "calls": [order("buy", 1000), outside("outside_write", 4)] }, complete]
+            "open_1": [{ "say": "buy", "calls": [order("buy", 1000), outside("outside_write", 4)] }, { "calls": [code()] }, complete]
         },
-        { "open_1": [{ "calls": [order("sell", 0), outside("outside_once", 3)] }, complete] }
+        { "open_1": [{ "calls": [order("sell", 0), outside("outside_once", 3), code()] }, complete] }
     ] }))
     .unwrap()
     .resolve(&store, &mask)
@@ -83,8 +87,41 @@ impl ModelClient for Counted {
     }
 }
 
+/// Code that adds a letter to a file and gives how many there are. While it holds a token, it first is what somebody waits for too long.
+#[derive(Debug, Default)]
+struct Letters {
+    ran: AtomicU64,
+    cancel: Mutex<Option<CancelToken>>,
+}
+
+impl RunsJobs for Letters {
+    fn run(&self, job: &Job<'_>, calls: &mut dyn HostCalls) -> Result<Ran, PoolError> {
+        self.ran.fetch_add(1, Ordering::SeqCst);
+        let file = job.workspace.join("letters");
+        let letters = std::fs::read_to_string(&file).unwrap_or_default() + "x";
+        std::fs::write(&file, &letters).unwrap();
+        if let Some(cancel) = self.cancel.lock().unwrap().take() {
+            assert!(!calls.is_cancelled());
+            cancel.cancel();
+        }
+        if calls.is_cancelled() {
+            return Err(PoolError::Cancelled);
+        }
+        Ok(Ran {
+            ended: Ended::Finished(json!(letters.len())),
+            output: String::new(),
+            output_dropped: 0,
+            usage: Usage::default(),
+            layers: Layers { landlock: 5, seccomp: true, rlimits: true, no_new_privs: true },
+            worker_exited: true,
+            calls: 0,
+        })
+    }
+}
+
 struct Bench {
     desk: Arc<Desk>,
+    code: Arc<Letters>,
     asked: Arc<AtomicU64>,
     script: Script,
     context: Option<ContextPolicy>,
@@ -92,11 +129,15 @@ struct Bench {
 
 impl Bench {
     fn new(context: Option<ContextPolicy>) -> Self {
-        Self { desk: Desk::new(number), asked: Arc::default(), script: script(), context }
+        Self { desk: Desk::new(number), code: Arc::default(), asked: Arc::default(), script: script(), context }
     }
 
     /// Runs, or goes on with, the run of a folder. True when it came to its end; steps that were seen.
     fn go(&self, folder: &Path, budgets: Budgets, stop_after: u64) -> (bool, u64) {
+        self.go_until(folder, budgets, stop_after, CancelToken::new())
+    }
+
+    fn go_until(&self, folder: &Path, budgets: Budgets, stop_after: u64, cancel: CancelToken) -> (bool, u64) {
         let (kept, cassette) = (folder.join("trajectory.jsonl"), folder.join("cassette.jsonl"));
         let meta = Meta { contract_version: "v5".into(), model: "scripted".into(), ..Meta::default() };
         let (journal, replay, recorder): (Box<dyn Journal>, _, _) = if kept.exists() {
@@ -108,8 +149,8 @@ impl Bench {
             (Box::new(trajectory), None, Recorder::create(&cassette, meta).unwrap())
         };
         let store = store();
-        let mut session = Setup { journal, ..with_desk(&self.desk) }.session(&store);
-        let cancel = CancelToken::new();
+        let sandbox = Sandbox::new(Arc::<Letters>::clone(&self.code), Workspace::new(folder.join("files")), false);
+        let mut session = Setup { journal, ..with_desk(&self.desk) }.session(&store).with_sandbox(sandbox);
         let settings = RunSettings {
             model: "scripted".into(),
             budgets,
@@ -157,6 +198,7 @@ struct Whole {
     /// Steps that an observer sees.
     steps: u64,
     requests: u64,
+    ran: u64,
     outside: Vec<i64>,
     context: Option<ContextPolicy>,
 }
@@ -177,7 +219,9 @@ impl Whole {
         assert_eq!(records.iter().filter(|r| matches!(r, Record::Fill { .. })).count(), 3);
         let (requests, outside) = (bench.asked.load(Ordering::SeqCst), bench.desk.asked());
         assert_eq!(outside, [1, 2, 3, 4]);
-        Self { records, cassette: cassette(&folder), steps, requests, outside, context, place }
+        let ran = bench.code.ran.load(Ordering::SeqCst);
+        assert_eq!(ran, 2);
+        Self { records, cassette: cassette(&folder), steps, requests, ran, outside, context, place }
     }
 
     /// A run that is stopped so, one stop after the other, and then goes on to its end.
@@ -188,9 +232,14 @@ impl Whole {
         for (budgets, stop_after) in stops {
             assert!(!bench.go(&folder, budgets.clone(), *stop_after).0, "{name} was not stopped");
         }
-        assert!(bench.go(&folder, Budgets::default(), u64::MAX).0, "{name}");
-        assert!(records(&folder) == self.records, "{name}: other records");
-        assert!(cassette(&folder) == self.cassette, "{name}: another recording");
+        self.ends_the_same(name, &folder, &bench);
+        assert_eq!(bench.code.ran.load(Ordering::SeqCst), self.ran, "{name}: code ran again whose outcome was kept");
+    }
+
+    fn ends_the_same(&self, name: &str, folder: &Path, bench: &Bench) {
+        assert!(bench.go(folder, Budgets::default(), u64::MAX).0, "{name}");
+        assert!(records(folder) == self.records, "{name}: other records");
+        assert!(cassette(folder) == self.cassette, "{name}: another recording");
         assert_eq!(bench.asked.load(Ordering::SeqCst), self.requests, "{name}: a recorded answer was asked for again");
         assert_eq!(bench.desk.asked(), self.outside, "{name}: a plug-in was asked again");
     }
@@ -209,6 +258,29 @@ fn a_run_that_was_cancelled_anywhere_goes_on_to_the_same_end() {
     for after in places(whole.steps - 1) {
         whole.check(&format!("cancelled-{after}"), &[(Budgets::default(), after)]);
     }
+}
+
+// Code is ended at once; the run that goes on runs it again, over the files that there were.
+#[test]
+fn a_run_that_was_cancelled_while_code_ran_says_so_and_goes_on_to_the_same_end() {
+    let whole = Whole::new();
+    let folder = whole.place.path().join("code");
+    std::fs::create_dir(&folder).unwrap();
+    let bench = Bench::new(None);
+    for interrupted in 1..=2 {
+        let cancel = CancelToken::new();
+        *bench.code.cancel.lock().unwrap() = Some(cancel.clone());
+        assert!(!bench.go_until(&folder, Budgets::default(), u64::MAX, cancel).0);
+        let entries = trajectory::read(folder.join("trajectory.jsonl")).unwrap().entries;
+        let last: Vec<Record> = entries.into_iter().rev().take(2).map(|entry| entry.record).collect();
+        let [Record::RunEnd { status, .. }, Record::Error { code, detail, .. }] = last.as_slice() else { panic!("{last:?}") };
+        assert_eq!((status.as_str(), code.as_str()), ("cancelled", "cancelled"));
+        let effect = detail["effects"].as_array().and_then(|effects| effects.last()).unwrap();
+        assert_eq!((&effect["tool"], &effect["effect_committed"]), (&json!("execute_code"), &json!(false)), "{detail}");
+        assert_eq!(bench.code.ran.load(Ordering::SeqCst), interrupted);
+    }
+    whole.ends_the_same("code", &folder, &bench);
+    assert_eq!(bench.code.ran.load(Ordering::SeqCst), 2 + whole.ran);
 }
 
 #[test]

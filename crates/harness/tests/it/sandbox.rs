@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use traderharness_harness::resume::{CheckingJournal, ResumingJournal};
 use traderharness_harness::sandbox::{RunsJobs, Sandbox};
-use traderharness_harness::session::{Journal, SessionError};
-use traderharness_harness::{Card, RawArguments, Session};
+use traderharness_harness::session::{Committed, Journal, SessionError};
+use traderharness_harness::{CancelToken, Card, RawArguments, Session};
 use traderharness_market::DecisionPoint;
 use traderharness_replay::trajectory::{self, RunStart};
 use traderharness_replay::{Record, RecordingError, Trajectory};
@@ -15,13 +15,15 @@ use traderharness_sandbox::protocol::{Layers, WorkerEnded};
 use traderharness_sandbox::{Ended, EndedBy, HostCalls, Job, PoolError, Ran, Usage, Workspace};
 use traderharness_tools_exec::CodeOutcome;
 
-/// Understands code of four words; notes what it was asked.
+/// Understands code of five words; notes what it was asked.
 #[derive(Debug, Default)]
 struct Told {
     asked: Mutex<Vec<(String, i64, u64, u64)>>,
     layers: Layers,
     /// Added to every number, to be another machine.
     off: i64,
+    /// What code that waits sets.
+    cancel: Mutex<Option<CancelToken>>,
 }
 
 impl Told {
@@ -31,7 +33,7 @@ impl Told {
 }
 
 impl RunsJobs for Told {
-    fn run(&self, job: &Job<'_>, _: &mut dyn HostCalls) -> Result<Ran, PoolError> {
+    fn run(&self, job: &Job<'_>, calls: &mut dyn HostCalls) -> Result<Ran, PoolError> {
         let mut asked = self.asked.lock().unwrap();
         asked.push((job.code.to_owned(), job.frozen.epoch_seconds, job.frozen.seed, job.limits.memory_bytes));
         let write = |name: &str, text: &str| std::fs::write(job.workspace.join(name), text).unwrap();
@@ -52,6 +54,15 @@ impl RunsJobs for Told {
                 message: "600001".to_owned(),
                 traceback: "File \"agent\", line 4, in <module>\nKeyError: '600001'".to_owned(),
             }),
+            // Writes, and goes on until nobody waits for it.
+            "wait" => {
+                write("count", "never kept");
+                if let Some(cancel) = self.cancel.lock().unwrap().take() {
+                    cancel.cancel();
+                }
+                assert!(calls.is_cancelled());
+                return Err(PoolError::Cancelled);
+            }
             _ => return Err(PoolError::NotStarted { what: "/machine/of/somebody/python is not there".to_owned() }),
         };
         Ok(Ran {
@@ -146,6 +157,32 @@ fn a_sandbox_that_does_not_start_tells_the_model_no_path_and_the_host_why() {
     assert!(!report.text.contains("/machine"), "{}", report.text);
     assert!(!format!("{:?}", memory.records.lock().unwrap()).contains("/machine"));
     assert!(report.host_note.unwrap().contains("/machine/of/somebody/python"));
+}
+
+// A host with its own loop goes on with the session: files, counts and seeds are those of a session that never ran the code.
+#[test]
+fn code_that_was_cancelled_is_no_part_of_its_session() {
+    let played = |interrupted: bool| {
+        let (folder, jobs, memory) = (tempfile::tempdir().unwrap(), told(), Memory::default());
+        let mut session = session(&jobs, folder.path(), Box::new(memory.clone()), false);
+        let mut shown = vec![run(&mut session, "count")];
+        if interrupted {
+            let cancel = CancelToken::new();
+            *jobs.cancel.lock().unwrap() = Some(cancel.clone());
+            session.set_cancel(cancel);
+            let stopped = session.call("execute_code", RawArguments::Value(json!({ "code": "wait" }))).unwrap_err();
+            let SessionError::Interrupted { tool, effect_committed, .. } = stopped else { panic!("{stopped:?}") };
+            assert_eq!((tool.as_str(), effect_committed), ("execute_code", Committed::No));
+            session.set_cancel(CancelToken::new());
+        }
+        shown.extend(["slow", "count"].map(|code| run(&mut session, code)));
+        let asked = jobs.asked.lock().unwrap().clone();
+        let asked: Vec<_> = asked.into_iter().filter(|(code, ..)| code != "wait").collect();
+        (shown, asked, outcomes(&memory.records.lock().unwrap()))
+    };
+    let expected = played(false);
+    assert_eq!(expected.0[2]["result"], 2);
+    assert_eq!(played(true), expected);
 }
 
 #[test]
