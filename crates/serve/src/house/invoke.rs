@@ -88,6 +88,13 @@ impl House {
         }
     }
 
+    /// Whether a call is for its client alone, so that it ends when the client leaves: it takes long, and until it is done it leaves
+    /// nothing behind.
+    pub(crate) fn ends_with_its_client(&self, invocation: &Invocation) -> bool {
+        let tool = self.capability(&invocation.tool).and_then(|capability| capability.tool.as_deref());
+        !invocation.job && tool.is_some_and(|tool| SLOW.contains(&tool))
+    }
+
     /// Arguments that do not fit are answered by the session, which counts the failure in its phase as it does in a loop; nothing is
     /// kept under the key, so that the corrected request may use it.
     fn unfit(&self, hosted: &Hosted, tool: &str, input: &Value) -> Refusal {
@@ -149,7 +156,10 @@ impl House {
             Some(_) => hosted.lock(),
             None => hosted.lock_within(self.session_wait)?,
         };
-        // It may have been closed while this call waited for the one before.
+        // Both may have come while this call waited for the one before.
+        if cancel.is_cancelled() {
+            return Err(cancelled().into());
+        }
         if hosted.stage() != Stage::Open {
             return Err(not_open(hosted.stage()).into());
         }
@@ -302,9 +312,11 @@ impl House {
     }
 
     fn settle_undone(&self, id: &str, ticket: &Ticket, refusal: Refusal) {
-        let state = if refusal.code == "cancelled" { JobState::Cancelled } else { JobState::Failed };
+        let (state, class) = match refusal.code.as_str() {
+            "cancelled" => (JobState::Cancelled, "CANCELLED"),
+            _ => (JobState::Failed, refusal.class.as_str()),
+        };
         self.blame(&refusal, &ticket.caller.id);
-        let class = refusal.class.as_str();
         let outcome = Outcome::Refused(refusal);
         // When even this cannot be kept, the job is found interrupted when the house opens again.
         let _ = self.keep.together(|t| {
@@ -346,7 +358,8 @@ impl House {
         Ok(Reply { kind: ReplyKind::Complete, body, replayed: false, completed, text })
     }
 
-    /// Asks a job to end; the body is its state. One that waits did nothing; one that runs ends where it can, and what it did stays done.
+    /// Asks a job to end; the body is its state. One that waits did nothing; code that runs is ended; anything else that runs ends where
+    /// it can, and what it did stays done.
     ///
     /// # Errors
     /// As [`House::job`].
@@ -374,6 +387,6 @@ fn status_url(id: &str) -> String {
 }
 
 fn cancelled() -> Refusal {
-    let message = "The job was cancelled before it did anything; its key may be used again.";
+    let message = "The call was cancelled before it did anything; its key may be used again.";
     Refusal::new(FailureClass::DependencyUnavailable, 503, "cancelled", message, true)
 }

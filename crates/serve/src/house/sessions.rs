@@ -383,7 +383,7 @@ fn stopped(fault: &SessionError) -> (Refusal, bool) {
             false,
         ),
         SessionError::Interrupted { .. } => {
-            (refusal("cancelled", "The call was interrupted before it was done; nothing of it was kept.", true), false)
+            (refusal("cancelled", "The call was cancelled before it was done; nothing of it was kept.", true), false)
         }
         SessionError::Defect { .. } | SessionError::Ledger(_) | SessionError::Stopped => (
             refusal("session_stopped", "A defect of the server stopped the session; its account is not trusted any more.", false),

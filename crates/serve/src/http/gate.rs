@@ -1,11 +1,12 @@
 //! Where calls wait for their turn: the house's functions block, so each runs on a thread of its own, and no more of them than there are
-//! places. A call that was begun ends, whether or not its client is still there.
+//! places. A call that was begun ends, whether or not its client is still there, unless it is one that is told by [`Left`].
 
 use super::answer;
 use crate::Refusal;
 use crate::places::Places;
 use std::time::Duration;
 use tokio::time::timeout;
+use traderharness_harness::CancelToken;
 
 /// Places for calls.
 #[derive(Debug)]
@@ -44,6 +45,29 @@ impl Gate {
     /// Waits until no call works. False when some still do after `most`.
     pub(super) async fn quiet(&self, most: Duration) -> bool {
         timeout(most, self.places.quiet()).await.is_ok()
+    }
+}
+
+/// Tells a call that its client left: a request that nobody waits for any more is dropped, and this with it.
+#[derive(Debug)]
+pub(super) struct Left(Option<CancelToken>);
+
+impl Left {
+    /// Sets the token when this is dropped before it is [`Left::answered`].
+    pub(super) const fn heard_by(cancel: Option<CancelToken>) -> Self {
+        Self(cancel)
+    }
+
+    pub(super) fn answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.cancel();
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Takes connections, holds each to its bounds, and closes the door in order: no new connection, every running call ends, then the rest
-//! is dropped. It knows no route.
+//! is dropped. Streams on which clients only listen end at once. It knows no route.
 
+use super::closing::Closing;
 use super::settings::Limits;
 use super::stream::Patient;
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -29,6 +30,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router, limits: &Limits
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY));
     let protocol = protocol(limits);
     let (close, closed) = watch::channel(false);
+    let closed = Closing::new(closed);
+    let router = router.layer(Extension(closed.clone()));
     let mut connections = JoinSet::new();
     let mut closing = pin!(closing);
     loop {
@@ -75,12 +78,12 @@ fn protocol(limits: &Limits) -> Builder {
     builder
 }
 
-async fn connection(stream: TcpStream, protocol: Builder, router: Router, patience: Duration, mut closed: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, protocol: Builder, router: Router, patience: Duration, mut closed: Closing) {
     let stream = TokioIo::new(Patient::new(stream, patience));
     let mut connection = pin!(protocol.serve_connection(stream, TowerToHyperService::new(router)));
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
-        _ = closed.wait_for(|closed| *closed) => None,
+        () = closed.begun() => None,
     };
     // What goes wrong on a connection (a client that left, a head that is no HTTP) concerns its client alone, who was told.
     if ended.is_none() {

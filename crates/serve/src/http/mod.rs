@@ -13,12 +13,14 @@
 //! | `body` | strict reading of a body |
 //! | `gate` | places for calls that block |
 //! | `listen` | connections, and closing in order |
+//! | `closing` | streams that end with the door |
 //! | `stream` | a client that reads nothing |
 //! | `answer` | results and error records as responses |
 //! | `figures` | counters for a scraper |
 
 mod answer;
 mod body;
+mod closing;
 pub mod document;
 mod figures;
 mod gate;
@@ -30,6 +32,7 @@ mod stream;
 
 pub(crate) use answer::refused;
 pub(crate) use body::whole;
+pub(crate) use closing::Closing;
 pub use document::document;
 pub(crate) use guard::LOOPBACK;
 pub(crate) use routes::bearer;
@@ -101,8 +104,8 @@ impl Door {
         routes::router(self, mounted)
     }
 
-    /// Serves on a bound socket until `closing` is ready. No new connection is taken then; every running call ends, for at most
-    /// [`Limits::grace`]. True when all of them did.
+    /// Serves on a bound socket until `closing` is ready. No new connection is taken then, and streams on which clients only
+    /// listen end; every running call ends, for at most [`Limits::grace`]. True when all of them did.
     pub async fn serve(&self, listener: TcpListener, mounted: Option<Router>, closing: impl Future<Output = ()>) -> bool {
         let limits = &self.0.settings.limits;
         listen::serve(listener, self.router(mounted), limits, closing).await;

@@ -4,6 +4,7 @@
 use super::answer::{self, Answer};
 use super::body::{self, Need};
 use super::document::document;
+use super::gate::Left;
 use super::{Door, Seen};
 use crate::{Caller, House, Invocation, Refusal, SessionRequest, Watch};
 use axum::Router;
@@ -326,9 +327,13 @@ async fn invoke(State(door): State<Door>, Authed(caller): Authed, headers: Heade
         input: body.input,
         job: body.job,
     };
-    // Nobody can stop the call but the house: a client that leaves finds the result under its key.
-    door.work(caller, move |house, caller| Answer::reply(&house.invoke(caller, &invocation, &key, &Watch::default())?, None))
-        .await
+    // A client that leaves finds the result under its key. Code is ended: under the same key it runs again, and gives the same.
+    let watch = Watch::default();
+    let left = Left::heard_by(door.0.house.ends_with_its_client(&invocation).then(|| watch.cancel.clone()));
+    let done =
+        door.work(caller, move |house, caller| Answer::reply(&house.invoke(caller, &invocation, &key, &watch)?, None)).await;
+    left.answered();
+    done
 }
 
 async fn sessions(State(door): State<Door>, Authed(caller): Authed) -> Done {

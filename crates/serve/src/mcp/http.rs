@@ -147,9 +147,13 @@ impl Drop for Waiting {
     }
 }
 
+fn asks(message: &Value, method: &str) -> bool {
+    message.get("method").and_then(Value::as_str) == Some(method)
+}
+
 /// Whether a message begins a connection.
 fn begins(message: &Value) -> bool {
-    message.get("method").and_then(Value::as_str) == Some("initialize")
+    asks(message, "initialize")
 }
 
 /// The id of a request, as JSON: 1 and "1" are two ids. Notifications and answers have none that counts here.
@@ -198,19 +202,33 @@ pub fn router<S: Clone + Send + Sync + 'static>(door: Door, settings: &HttpSetti
         .with_state(())
 }
 
-/// Who asks, and whether the connection is theirs.
-async fn guard(State(connections): State<Arc<Connections>>, mut request: Request, next: Next) -> Response {
-    let caller = match connections.door.house().authenticate(http::bearer(request.headers())) {
+/// Who asks, and what the faults of their messages cost: those of calls are the house's to count, and have an answer of the protocol.
+async fn guard(State(connections): State<Arc<Connections>>, request: Request, next: Next) -> Response {
+    let house = Arc::clone(connections.door.house());
+    let caller = match house.authenticate(http::bearer(request.headers())) {
         Ok(caller) => caller,
         Err(refusal) => return refused(&refusal),
     };
+    let response = taken(connections, &caller, request, next).await;
+    if response.status().is_client_error() {
+        let status = response.status().as_u16();
+        let refusal = Refusal::new(FailureClass::InvalidInput, status, "malformed_message", "The message was not taken.", false);
+        house.refused_at_the_door(&caller.id, &refusal);
+    }
+    response
+}
+
+/// Whether the connection is the caller's, and its message one of the protocol.
+async fn taken(connections: Arc<Connections>, caller: &Arc<Caller>, mut request: Request, next: Next) -> Response {
     let named = request.headers().get(CONNECTION).map(|id| id.to_str().unwrap_or_default().to_owned());
     // Somebody else's connection is answered as one that does not exist.
-    if named.as_ref().is_some_and(|id| !connections.belongs_to(id, &caller)) {
+    if named.as_ref().is_some_and(|id| !connections.belongs_to(id, caller)) {
         let words = "There is no such connection: begin a new one.";
         return refused(&Refusal::new(FailureClass::UnsupportedCapability, 404, "unknown_connection", words, false));
     }
-    request.extensions_mut().insert(Arc::clone(&caller));
+    request.extensions_mut().insert(Arc::clone(caller));
+    let closing = request.extensions().get::<http::Closing>().cloned();
+    let mut listens = request.method() == Method::GET;
     let ends = request.method() == Method::DELETE;
     let (mut waits, mut place) = (None, None);
     if request.method() == Method::POST {
@@ -221,6 +239,7 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
         };
         match message::read(&bytes) {
             Ok(message) => {
+                listens = asks(&message, "subscriptions/listen");
                 if let (Some(connection), Some(id)) = (&named, request_id(&message)) {
                     waits = Waiting::of(&connections, connection, id);
                     if waits.is_none() {
@@ -228,7 +247,7 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
                     }
                 }
                 if named.is_none() && begins(&message) {
-                    match connections.place(&caller).await {
+                    match connections.place(caller).await {
                         Ok(free) => place = Some(free),
                         Err(refusal) => return refused(&refusal),
                     }
@@ -239,6 +258,9 @@ async fn guard(State(connections): State<Arc<Connections>>, mut request: Request
         request = Request::from_parts(head, Body::from(bytes));
     }
     let mut response = next.run(request).await;
+    if let Some(closing) = closing.filter(|_| listens) {
+        response = response.map(|body| closing.ends(body));
+    }
     if let Some(waits) = waits {
         // Until the answer is written, or nobody reads it any more.
         response = response.map(|body| {

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use traderharness_harness::Card;
 use traderharness_market::testing::SmallMarket;
 use traderharness_market::{Day, Store};
-use traderharness_sandbox::protocol::Layers;
-use traderharness_sandbox::{Ended, Job, Ran, Usage};
 use traderharness_serve::config::{AgentRevision, CallerConfig, MaskChoice, Profile};
 use traderharness_serve::{Caller, House, HouseConfig, Invocation, Refusal, Reply, ServerConfig, SessionRequest, Watch};
 
@@ -102,17 +100,4 @@ pub(crate) fn session(house: &House, caller: &Arc<Caller>, key: &str) -> String 
 /// A buy that the market takes at open_1.
 pub(crate) fn buy(code: &str) -> Value {
     json!({"stock_code": code, "action": "buy", "quantity": 200, "reasoning": "A test of the door."})
-}
-
-/// What code came to that gave its own length.
-pub(crate) fn ran(job: &Job<'_>) -> Ran {
-    Ran {
-        ended: Ended::Finished(json!(job.code.len())),
-        output: String::new(),
-        output_dropped: 0,
-        usage: Usage::default(),
-        layers: Layers::default(),
-        worker_exited: true,
-        calls: 0,
-    }
 }

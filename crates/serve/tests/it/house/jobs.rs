@@ -1,38 +1,14 @@
 //! Jobs: calls that outlast the patience of their caller (complaint RG-3).
 
-use super::fixture::{Hosted, caller, ran, server, session, store};
+use super::fixture::{Hosted, caller, server, session, store};
+use super::gated::{self, Gate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use traderharness_contract::FailureClass;
-use traderharness_harness::sandbox::{RunsJobs, Sandbox};
-use traderharness_sandbox::{HostCalls, Job, PoolError, Ran, Workspace};
 use traderharness_serve::config::{BudgetConfig, Costs, JobLimits};
-use traderharness_serve::house::OpensSandbox;
 use traderharness_serve::{House, HouseConfig, Invocation, Refusal, Reply, ReplyKind, Watch};
-
-/// Code that says when it started and ends when it is told to.
-#[derive(Debug)]
-struct Gated {
-    started: Mutex<Sender<()>>,
-    go: Mutex<Receiver<()>>,
-}
-
-impl RunsJobs for Gated {
-    fn run(&self, job: &Job<'_>, _: &mut dyn HostCalls) -> Result<Ran, PoolError> {
-        self.started.lock().unwrap().send(()).unwrap();
-        self.go.lock().unwrap().recv().unwrap();
-        Ok(ran(job))
-    }
-}
-
-struct Gate {
-    started: Receiver<()>,
-    go: Sender<()>,
-}
 
 /// A house whose code waits at a gate; one worker, room for one job that waits.
 fn gated(keep: Option<&Path>) -> (Hosted, Gate, tempfile::TempDir) {
@@ -40,19 +16,15 @@ fn gated(keep: Option<&Path>) -> (Hosted, Gate, tempfile::TempDir) {
 }
 
 fn gated_as(change: impl FnOnce(&mut HouseConfig)) -> (Hosted, Gate, tempfile::TempDir) {
-    let (start, started) = channel();
-    let (go, gone) = channel();
-    let jobs: Arc<dyn RunsJobs> = Arc::new(Gated { started: Mutex::new(start), go: Mutex::new(gone) });
     let files = tempfile::tempdir().unwrap();
-    let root = files.path().to_owned();
-    let opens: OpensSandbox = Arc::new(move |id, _| Ok(Sandbox::new(Arc::clone(&jobs), Workspace::new(root.join(id)), false)));
+    let (opens, gate) = gated::gated(files.path());
     let store = store();
     let mut server = server(&store, false, vec![caller("alice"), caller("bob")]);
     server.jobs = JobLimits { workers: 1, waiting: 1, patience_ms: 0 };
     let mut config = HouseConfig::new(server, BTreeMap::from([("small".to_owned(), store)]));
     config.sandbox = Some(opens);
     change(&mut config);
-    (Hosted::over(House::open(config).unwrap(), "alice"), Gate { started, go }, files)
+    (Hosted::over(House::open(config).unwrap(), "alice"), gate, files)
 }
 
 fn code(hosted: &Hosted, text: &str, key: &str, watch: &Watch) -> Result<Reply, Refusal> {

@@ -7,6 +7,7 @@ mod calls;
 mod config;
 mod faults;
 pub(crate) mod fixture;
+pub(crate) mod gated;
 mod jobs;
 mod kept;
 mod kill;

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use traderharness_serve::caller::digest_of;
 use traderharness_serve::config::{BudgetConfig, CallerConfig, MaskChoice, Profile, ServerConfig};
 use traderharness_serve::http::{Door, Limits, Settings};
-use traderharness_serve::{House, HouseConfig};
+use traderharness_serve::{House, HouseConfig, mcp};
 
 /// Tokens of the callers of every test.
 pub(crate) const DESK: &str = "th_desk_000000000000000000000000000000000000";
@@ -55,9 +55,13 @@ pub(crate) fn house() -> Arc<House> {
 
 /// The same, with everything kept in a folder.
 pub(crate) fn house_in(keep: Option<&Path>) -> Arc<House> {
+    house_with(|config| config.keep = keep.map(Path::to_owned))
+}
+
+pub(crate) fn house_with(change: impl FnOnce(&mut HouseConfig)) -> Arc<House> {
     let store = Arc::new(traderharness_ingest::bundled().unwrap().store);
     let mut config = HouseConfig::new(server(), BTreeMap::from([("bundled".to_owned(), store)]));
-    config.keep = keep.map(Path::to_owned);
+    change(&mut config);
     House::open(config).unwrap()
 }
 
@@ -78,13 +82,23 @@ impl Served {
     }
 
     pub(crate) fn over(house: Arc<House>, limits: Limits) -> Self {
+        Self::mounted(house, limits, None)
+    }
+
+    /// With the MCP door at `/mcp`.
+    pub(crate) fn with_mcp(house: Arc<House>, limits: Limits) -> Self {
+        let mounted = mcp::router(mcp::Door::new(Arc::clone(&house)), &mcp::HttpSettings::default());
+        Self::mounted(house, limits, Some(mounted))
+    }
+
+    fn mounted(house: Arc<House>, limits: Limits, mounted: Option<axum::Router>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let (close, closing) = oneshot::channel();
         let door = Door::new(house, Settings { limits, ..Settings::default() }, Some(address), None);
         let thread = std::thread::spawn(move || {
-            runtime.block_on(door.serve(listener, None, async {
+            runtime.block_on(door.serve(listener, mounted, async {
                 let _ = closing.await;
             }))
         });

@@ -5,6 +5,7 @@ mod client;
 mod described;
 mod faults;
 mod hostile;
+mod left;
 mod memory;
 mod played;
 mod smuggled;

@@ -339,6 +339,46 @@ async fn what_is_no_strict_message_is_answered_in_the_protocols_form() {
     .await;
 }
 
+#[tokio::test]
+async fn messages_that_are_none_count_against_their_caller() {
+    let http = Http::new();
+    let (connection, _) = http.hello(ALICE).await;
+    let send = async |connection: &str, text: &str| {
+        let request = post(ALICE).header("mcp-session-id", connection).header("mcp-protocol-version", REVISION);
+        http.send(request.body(Body::from(text.to_owned())).unwrap()).await.status().as_u16()
+    };
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for _ in 0..400 {
+        assert_eq!(send(&connection, ping).await, 200, "what is right costs nothing");
+    }
+    // Cut off, a batch, a doubled key, no message of the protocol, a connection that is not there.
+    let faults = [
+        (connection.as_str(), "{"),
+        (&connection, "[]"),
+        (&connection, r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}"#),
+        (&connection, r#"{"jsonrpc":"2.0","id":1,"method":7}"#),
+        ("no-such", ping),
+    ];
+    let mut counted = [0_u64; 5];
+    loop {
+        let kind = (counted.iter().sum::<u64>() % 5) as usize;
+        let (connection, text) = faults[kind];
+        match send(connection, text).await {
+            429 => break,
+            status => assert!((400..500).contains(&status), "{text}: {status}"),
+        }
+        counted[kind] += 1;
+        assert!(counted[0] < 400, "never told to come later");
+    }
+    // The allowance, and what comes back while the test runs.
+    let all = counted.iter().sum::<u64>();
+    assert!((300..600).contains(&all), "{all} faults were answered");
+    assert_eq!(http.begin(BOB).await.status(), StatusCode::OK, "others are served");
+    let audit = http.house.audit(0, 100).unwrap();
+    let line = audit.iter().find(|line| line["class"] == "INVALID_INPUT").unwrap_or_else(|| panic!("{audit:?}"));
+    assert_eq!((&line["caller"], &line["count"]), (&json!("alice"), &json!(all)), "{audit:?}");
+}
+
 /// A body of which nothing ever comes.
 struct Never;
 
