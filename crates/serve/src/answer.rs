@@ -13,6 +13,11 @@ use traderharness_contract::{Definition, ErrorCode, FailureClass, Outcome};
 use traderharness_harness::{CallReport, Session};
 use traderharness_tools_market::research::{self, MarketBars};
 
+/// What the words that system prompt and tools have for results are called over the doors. For the model, wherever it is told how to work.
+pub(crate) const WORDS: &str = "A result whose `status` is `complete` or `partial` is one with `success` true, and its `data` is what \
+    the tool found; in a failure `message` is the `error`, and `details.code` the `error_code`, which is also what `abandon_error_codes` \
+    takes.";
+
 /// What a call is answered.
 #[derive(Debug)]
 pub(crate) struct Answer {

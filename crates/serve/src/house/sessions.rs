@@ -2,6 +2,7 @@
 
 use super::{House, LOOK};
 use crate::admission::{other_request, unknown_revision};
+use crate::answer::WORDS;
 use crate::caller::Caller;
 use crate::hosted::{Hosted, Play, Stage, World, restore};
 use crate::keep::{AuditRow, KeepError, Kept, Outcome, SessionRow, answers, sessions};
@@ -113,8 +114,8 @@ impl House {
         Ok(self.look(caller, id)?.shown().1)
     }
 
-    /// System prompt, memory, the brief of the current decision point, and the protocol message as it stands; the system prompt alone
-    /// once the session has ended.
+    /// System prompt and what its words for results are called here, memory, the brief of the current decision point, and the protocol
+    /// message as it stands; the system prompt alone once the session has ended.
     ///
     /// # Errors
     /// As [`House::session`].
@@ -125,7 +126,10 @@ impl House {
             return Ok(vec![BriefText { role: "system".to_owned(), text: self.world(&hosted.profile)?.system() }]);
         }
         let mut guard = hosted.lock_within(self.session_wait)?;
-        Ok(self.loaded(&hosted, &mut guard)?.brief())
+        let mut texts = self.loaded(&hosted, &mut guard)?.brief();
+        let prompts = texts.iter().take_while(|text| text.role == "system").count();
+        texts.insert(prompts, BriefText { role: "system".to_owned(), text: WORDS.to_owned() });
+        Ok(texts)
     }
 
     /// The account, masked: cash, total assets and positions at the last visible prices.

@@ -7,6 +7,7 @@ use super::news::Change;
 use super::seat::{self, Origin, SESSION, Said, Seat, Unnamed};
 use super::{Door, calls, drawn_key, prompts, resources};
 use crate::Refusal;
+use crate::answer::WORDS;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
@@ -30,13 +31,16 @@ use traderharness_contract::FailureClass;
 pub(super) const TELLING: Duration = Duration::from_secs(2);
 
 /// How a model finds its way. Clients cut long instructions, so what matters stands first.
-const INSTRUCTIONS: &str = "You trade a simulated account on a market that is bound to a clock: nothing after the clock can be seen.\n\
-    1. Call read_brief (or read the resource traderharness://brief): it holds your task and what is known now.\n\
-    2. Work with the tools. A failed call says in `correction` how to repair it; repair it in the same phase. Codes that descriptions \
-       name stand in its `details.code`.\n\
-    3. End each decision point with complete_phase, and the last one of the day, close_2, with finish_day. Each moves the clock. \
-       Then read the new brief.\n\
-    Orders are final. What you need to know tomorrow, write down with remember.";
+fn instructions() -> String {
+    format!(
+        "You trade a simulated account on a market that is bound to a clock: nothing after the clock can be seen.\n\
+        1. Call read_brief (or read the resource traderharness://brief): it holds your task and what is known now.\n\
+        2. Work with the tools. {WORDS} A failed call says in `correction` how to repair it; repair it in the same phase.\n\
+        3. End each decision point with complete_phase, and the last one of the day, close_2, with finish_day. Each moves the clock. \
+           Then read the new brief.\n\
+        Orders are final. What you need to know tomorrow, write down with remember."
+    )
+}
 
 /// One connection.
 #[derive(Debug)]
@@ -208,7 +212,7 @@ fn capabilities() -> ServerCapabilities {
 impl ServerHandler for Desk {
     fn get_info(&self) -> ServerConfig {
         let name = Implementation::new("traderharness", env!("CARGO_PKG_VERSION")).with_title("TraderHarness");
-        ServerConfig::new(capabilities()).with_server_info(name).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities()).with_server_info(name).with_instructions(instructions())
     }
 
     async fn initialize(

@@ -111,6 +111,29 @@ fn faulty_arguments_count_in_the_phase_as_they_do_in_a_loop() {
     assert_eq!(hosted.house.session(&hosted.caller, &hosted.session).unwrap().point, "open_2");
 }
 
+#[test]
+fn the_brief_says_what_its_words_for_results_are_called_here_and_they_are() {
+    let hosted = Hosted::new();
+    hosted.open_the_market();
+    let texts = hosted.house.brief(&hosted.caller, &hosted.session).unwrap();
+    let (prompt, words) = (&texts[0].text, &texts[1].text);
+    for (said, here) in [
+        ("`success`", "`status` is `complete` or `partial`"),
+        ("`error`", "`message`"),
+        ("`error_code`", "`details.code`"),
+        ("`abandon_error_codes`", "`details.code`"),
+    ] {
+        assert!(prompt.contains(said) && words.contains(said) && words.contains(here), "{said}: {words}");
+    }
+    let answered = hosted.call("get_stock_price", json!({"stock_code": "600001"}), "k1").unwrap().body;
+    assert_eq!(answered["status"], "complete", "{answered}");
+    assert!(answered["data"].is_object(), "{answered}");
+    let record = hosted.call("get_stock_price", json!({"stock_code": "999999"}), "k2").unwrap_err().record();
+    assert!(record["message"].is_string(), "{record}");
+    let done = json!({"decision": "no_trade", "summary": "No such stock.", "abandon_error_codes": [record["details"]["code"]]});
+    assert!(hosted.call("complete_phase", done, "k3").unwrap().completed.is_some(), "{record}");
+}
+
 // A look at a session that has ended costs nothing that grows with it.
 #[test]
 fn the_brief_of_an_ended_session_is_its_task_alone() {

@@ -21,6 +21,7 @@ async fn the_handshake_says_what_the_door_can() {
     assert_eq!(hello["_meta"]["traderharness/session"], client.session);
     // Clients cut instructions at 2 KB.
     let instructions = hello["instructions"].as_str().unwrap();
+    assert!(instructions.contains("`details.code` the `error_code`"), "{instructions}");
     assert!(instructions.len() < 2_000 && instructions.contains("read_brief") && !instructions.contains("  "));
     assert_eq!(client.result("ping", json!({})).await, json!({}));
 }
