@@ -65,7 +65,7 @@ pub enum SessionError {
         /// Why.
         reason: String,
     },
-    /// The run was asked to end while a tool outside was at work, and the tool gave up; its answer is not part of the run.
+    /// The run was asked to end while a tool outside or code was at work, which was given up; what it came to is not part of the run.
     #[error("`{tool}` was interrupted because the run was asked to end")]
     Interrupted {
         /// Id of the call.
