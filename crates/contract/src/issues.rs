@@ -2,7 +2,7 @@
 //! received text that is repeated is the name of an unknown field.
 
 use crate::definition::{Issue, IssueKind};
-use crate::json::{characters, pointer_segment, prefix, text};
+use crate::json::{characters, pointer_name, pointer_segment, prefix, text};
 use crate::schema::shape::Shape;
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
@@ -198,7 +198,7 @@ pub(crate) fn finish(mut issues: Vec<Issue>) -> Vec<Issue> {
 pub(crate) fn label(pointer: &str) -> String {
     let mut name = String::new();
     for segment in pointer.split('/').skip(1) {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
+        let segment = pointer_name(segment);
         if !name.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) && !segment.is_empty() {
             name.push_str(&format!("[{segment}]"));
         } else {
@@ -245,7 +245,7 @@ impl<'a> Place<'a> {
             let named = crate::schema::NAMED.contains(&keyword);
             if named || crate::schema::LIST.contains(&keyword) {
                 let Some(raw) = segments.next() else { break };
-                let name = raw.replace("~1", "/").replace("~0", "~");
+                let name = pointer_name(raw);
                 next = match next {
                     Some(Value::Array(list)) => name.parse().ok().and_then(|i: usize| list.get(i)),
                     Some(Value::Object(map)) => map.get(&name),

@@ -82,3 +82,8 @@ pub fn canonical(value: &Value) -> Value {
 pub fn pointer_segment(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
+
+/// The name that a segment of a JSON pointer stands for.
+pub fn pointer_name(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}

@@ -4,7 +4,7 @@
 use super::children;
 use crate::arguments;
 use crate::definition::{Change, Issue, Note};
-use crate::json::pointer_segment;
+use crate::json::{pointer_name, pointer_segment};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ impl Shape {
     /// The shape at a JSON pointer, as far as it is known.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Self> {
         pointer.split('/').skip(1).try_fold(self, |shape, segment| {
-            let name = segment.replace("~1", "/").replace("~0", "~");
+            let name = pointer_name(segment);
             match shape.field(&name) {
                 Some(field) => Some(field),
                 None => shape.items.as_deref().filter(|_| name.bytes().all(|b| b.is_ascii_digit())),
