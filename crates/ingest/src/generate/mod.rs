@@ -160,13 +160,7 @@ pub fn generate(config: &GenerateConfig, out_dir: &Path, progress: OnProgress<'_
         }
         Ok(BufWriter::with_capacity(1 << 18, File::create(&path).map_err(io("create", &path))?))
     };
-    // Tables do not know where they lie: theirs is the folder that was asked for.
-    let (made, sinks) = run(config, &days, &open, progress).map_err(|error| match error {
-        IngestError::Io { action, path, source } if path.as_os_str().is_empty() => {
-            IngestError::Io { action, path: out_dir.to_path_buf(), source }
-        }
-        error => error,
-    })?;
+    let (made, sinks) = run(config, &days, out_dir, &open, progress)?;
     for (name, mut sink) in sinks {
         sink.flush().map_err(io("write", &root.join(name)))?;
     }
@@ -188,8 +182,8 @@ pub fn generate(config: &GenerateConfig, out_dir: &Path, progress: OnProgress<'_
 pub fn generate_in_memory(config: &GenerateConfig) -> Result<Dataset, IngestError> {
     let days = config.check()?;
     let open = |_: &str| -> Result<Vec<u8>, IngestError> { Ok(Vec::new()) };
-    let (made, sinks) = run(config, &days, &open, &quiet)?;
     let path = PathBuf::from(config.name());
+    let (made, sinks) = run(config, &days, &path, &open, &quiet)?;
     let metadata = config.metadata(&days, &made).to_string();
     let mut layout = Layout { path: path.clone(), metadata: Metadata::parse(&path, metadata.as_bytes())?, ..Layout::default() };
     for (name, bytes) in sinks {
@@ -215,17 +209,18 @@ pub fn generate_in_memory(config: &GenerateConfig) -> Result<Dataset, IngestErro
 
 type Sinks<W> = Vec<(String, W)>;
 
-/// Makes companies group by group and writes a group while the next one is made.
+/// Makes companies group by group and writes a group while the next one is made. Errors name `folder`.
 fn run<W: Write + Send>(
     config: &GenerateConfig,
     days: &[Day],
+    folder: &Path,
     open: &dyn Fn(&str) -> Result<W, IngestError>,
     progress: OnProgress<'_>,
 ) -> Result<(Generated, Sinks<W>), IngestError> {
     let companies = company::companies(config.seed, config.stocks, days);
     let factors = path::Factors::new(config.seed, days.len(), company::INDUSTRIES.len());
     let minutes_from = days.len() - config.minute_days as usize;
-    let mut writers = Writers::new(open, days, minutes_from)?;
+    let mut writers = Writers::new(folder, open, days, minutes_from)?;
     let mut made = Generated {
         name: config.name(),
         first: days.first().copied().unwrap_or_default(),

@@ -13,7 +13,7 @@ use crate::table_out::{Out, TableWriter};
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use traderharness_market::Day;
 
 /// Everything of one company.
@@ -51,6 +51,8 @@ pub(super) fn rows(seed: u64, number: u64, company: &Company, days: &[Day], minu
 
 /// The open tables.
 pub(super) struct Writers<W: Write + Send> {
+    /// Where they are going to lie, for errors.
+    folder: PathBuf,
     daily: TableWriter<W>,
     /// By year.
     minute: Vec<(i16, TableWriter<W>)>,
@@ -64,13 +66,17 @@ pub(super) struct Writers<W: Write + Send> {
     securities: TableWriter<W>,
 }
 
-/// A table that cannot be written; the caller knows the folder ([`super::generate`]).
-fn fault(error: ParquetError) -> IngestError {
-    let source = match error {
-        ParquetError::External(inner) => inner.downcast::<std::io::Error>().map_or_else(std::io::Error::other, |error| *error),
-        error => std::io::Error::other(error),
-    };
-    IngestError::Io { action: "write", path: PathBuf::new(), source }
+/// A table in a folder that cannot be written.
+fn fault(folder: &Path) -> impl Fn(ParquetError) -> IngestError + '_ {
+    move |error| {
+        let source = match error {
+            ParquetError::External(inner) => {
+                inner.downcast::<std::io::Error>().map_or_else(std::io::Error::other, |error| *error)
+            }
+            error => std::io::Error::other(error),
+        };
+        IngestError::io("write", folder)(source)
+    }
 }
 
 fn minute_name(year: i16) -> String {
@@ -79,11 +85,12 @@ fn minute_name(year: i16) -> String {
 
 impl<W: Write + Send> Writers<W> {
     pub(super) fn new(
+        folder: &Path,
         open: &dyn Fn(&str) -> Result<W, IngestError>,
         days: &[Day],
         minutes_from: usize,
     ) -> Result<Self, IngestError> {
-        let table = |name: &str, columns| TableWriter::new(open(name)?, columns).map_err(fault);
+        let table = |name: &str, columns| TableWriter::new(open(name)?, columns).map_err(fault(folder));
         let mut years: Vec<i16> = days[minutes_from..].iter().map(|d| d.ymd().0).collect();
         years.dedup();
         let mut minute = Vec::new();
@@ -91,6 +98,7 @@ impl<W: Write + Send> Writers<W> {
             minute.push((year, table(&minute_name(year), MINUTE)?));
         }
         Ok(Self {
+            folder: folder.to_path_buf(),
             daily: table("daily.parquet", DAILY)?,
             minute,
             index: table("index_300.parquet", INDEX)?,
@@ -109,7 +117,7 @@ impl<W: Write + Send> Writers<W> {
         let codes: Vec<Bytes> = group.iter().map(|r| text(r.company.code.as_str())).collect();
         let daily_rows: u64 = group.iter().map(|r| r.bars.len() as u64).sum();
         let minute_rows: u64 = group.iter().flat_map(|r| &r.minutes).map(|(_, bars)| bars.len() as u64).sum();
-        let Self { daily, minute, announcements, fundamentals, segments, valuation, dividends, securities, .. } = self;
+        let Self { folder, daily, minute, announcements, fundamentals, segments, valuation, dividends, securities, .. } = self;
         let (bars, (worths, rest)) = rayon::join(
             || write_daily(daily, group, &codes, days),
             || {
@@ -128,18 +136,21 @@ impl<W: Write + Send> Writers<W> {
                 )
             },
         );
-        bars.and(worths).and(rest).map_err(fault)?;
+        bars.and(worths).and(rest).map_err(fault(folder))?;
         Ok((daily_rows, minute_rows))
     }
 
     /// Writes the tables of the whole market.
     pub(super) fn market(&mut self, items: &[Item], factors: &Factors, seed: u64, days: &[Day]) -> Result<(), IngestError> {
-        write_news(&mut self.news, items).and_then(|()| write_index(&mut self.index, factors, seed, days)).map_err(fault)
+        write_news(&mut self.news, items)
+            .and_then(|()| write_index(&mut self.index, factors, seed, days))
+            .map_err(fault(&self.folder))
     }
 
     /// Closes all tables; their names and sinks.
     pub(super) fn finish(self) -> Result<Vec<(String, W)>, IngestError> {
         let mut sinks = Vec::new();
+        let fault = fault(&self.folder);
         for (name, table) in [
             ("daily.parquet", self.daily),
             ("index_300.parquet", self.index),
@@ -151,10 +162,10 @@ impl<W: Write + Send> Writers<W> {
             ("dividends.parquet", self.dividends),
             ("securities.parquet", self.securities),
         ] {
-            sinks.push((name.to_owned(), table.finish().map_err(fault)?));
+            sinks.push((name.to_owned(), table.finish().map_err(&fault)?));
         }
         for (year, table) in self.minute {
-            sinks.push((minute_name(year), table.finish().map_err(fault)?));
+            sinks.push((minute_name(year), table.finish().map_err(&fault)?));
         }
         Ok(sinks)
     }
