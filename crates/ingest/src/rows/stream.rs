@@ -47,12 +47,16 @@ impl Pages {
         RowsError::damaged(self.source.path(), format!("column `{}`: {detail}", self.column.column_path().string()))
     }
 
+    /// A size or a count of a header.
+    fn number(&self, value: i64) -> Result<u32, RowsError> {
+        u32::try_from(value).map_err(|_| self.damaged("a page of a negative size"))
+    }
+
     fn next(&mut self) -> Result<Option<Page>, RowsError> {
         while self.at < self.end {
             // The file may have changed since its claims were checked.
             let claim = page_header(&self.source, self.at, self.end).map_err(|e| self.damaged(e))?;
-            let number = |value: i64| u32::try_from(value).map_err(|_| self.damaged("a page of a negative size"));
-            let (size, packed) = (number(claim.uncompressed)?, number(claim.compressed)?);
+            let (size, packed) = (self.number(claim.uncompressed)?, self.number(claim.compressed)?);
             page_size(self.source.path(), size.into(), packed.into(), &self.limits)?;
             let from = self.at + claim.header;
             let to = from + u64::from(packed);
@@ -69,9 +73,8 @@ impl Pages {
     }
 
     fn page(&mut self, claim: PageClaim, size: usize, bytes: Bytes) -> Result<Page, RowsError> {
-        let number = |value: i64| u32::try_from(value).map_err(|_| self.damaged("a page of a negative size"));
-        let (num_values, num_nulls, num_rows) = (number(claim.values)?, number(claim.nulls)?, number(claim.rows)?);
-        let (definitions, repetitions) = (number(claim.level_bytes.0)?, number(claim.level_bytes.1)?);
+        let (num_values, num_nulls, num_rows) = (self.number(claim.values)?, self.number(claim.nulls)?, self.number(claim.rows)?);
+        let (definitions, repetitions) = (self.number(claim.level_bytes.0)?, self.number(claim.level_bytes.1)?);
         let Some(encoding) = pages::encoding(claim.encoding) else {
             return Err(self.damaged("an encoding that is not read"));
         };

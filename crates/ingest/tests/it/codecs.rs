@@ -86,6 +86,29 @@ fn texts_that_repeat_what_is_before_them_meet_the_limits() {
     assert!(matches!(error, RowsError::TooLarge { what: "bytes in the pages of one row group", found: 800_080, .. }), "{error}");
 }
 
+/// One plain text, with the last byte of `from` another one.
+#[track_caller]
+fn refused(from: &[u8], to: u8, expected: &str) {
+    let mut bytes = texts(&["a".to_owned()], Encoding::PLAIN, Compression::UNCOMPRESSED, WriterVersion::PARQUET_1_0);
+    let at = bytes.windows(from.len()).position(|part| part == from).unwrap() + from.len() - 1;
+    bytes[at] = to;
+    let error = read(&bytes, RowLimits::default()).unwrap_err().to_string();
+    assert_eq!(error, format!("`codecs.parquet`{expected}"));
+}
+
+// Numbers are doubled in Thrift.
+#[test]
+fn codecs_and_encodings_that_are_not_read_are_named() {
+    // Behind the path of the column, its codec; behind the one value of the page, its encoding.
+    refused(&[0x19, 0x18, 1, b't', 0x15, 0], 2 * 3, ", column `t`: codec `lzo` is not read");
+    refused(&[0x2c, 0x15, 2, 0x15, 0], 2 * 4, ", column `t`: encoding `number 4` is not read");
+}
+
+#[test]
+fn a_page_that_is_not_compressed_is_as_long_as_it_claims() {
+    refused(&[0x15, 0, 0x15, 2 * 5], 2 * 4, " is damaged: column `t`: a page is not as long as it claims");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
