@@ -3,6 +3,8 @@
 //!
 //! Texts stand one after another with a NUL between them, so that one search goes over all of them and nothing is found across two.
 
+use traderharness_contract::json::pointer_segment;
+
 /// A batch of this many bytes is searched.
 pub(super) const FULL: usize = 1 << 20;
 
@@ -212,7 +214,7 @@ impl Batch {
                 Step::Index(index) => out.push_str(&format!("/{index}")),
                 Step::Key(..) => {
                     out.push('/');
-                    out.push_str(&self.key_of(*step).replace('~', "~0").replace('/', "~1"));
+                    out.push_str(&pointer_segment(self.key_of(*step)));
                 }
             }
         }
@@ -272,4 +274,19 @@ pub(super) fn partial(bytes: &[u8]) -> usize {
 /// Bytes as text; what is no UTF-8 becomes the sign for it. Whole texts, which nearly all are, are checked in long steps.
 pub(super) fn lossy(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), std::borrow::Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Bytes are looked at, characters are folded: no character may be known to one of the two alone.
+    #[test]
+    fn every_character_that_is_folded_is_found_by_its_bytes() {
+        let folded: Vec<char> = ('\0'..=char::MAX).filter(|c| fold(*c) != Some(*c)).collect();
+        assert!(folded.len() > 100, "{}", folded.len());
+        for c in folded {
+            assert_eq!(next_fold(&format!("x{c}"), 0), Some(1), "{c:?}");
+        }
+    }
 }

@@ -11,12 +11,13 @@ const NONE: u8 = 0xff;
 
 /// Whether bytes at the beginning of a file are text that [`scan`](super::Auditor::scan) can read.
 pub fn is_text(head: &[u8]) -> bool {
-    let known = matches!(of(head), Some(encoding) if encoding != GB18030);
+    let encoding = of(head);
+    let utf16 = encoding.is_some_and(|encoding| encoding != GB18030);
     let utf8 = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(e) => e.error_len().is_none() && e.valid_up_to() > 0,
     };
-    known || !head.contains(&0) && (utf8 || of(head).is_some())
+    utf16 || !head.contains(&0) && (utf8 || encoding.is_some())
 }
 
 /// The encoding that is not UTF-8 and that bytes at the beginning of a file are in; `None` for UTF-8 and for what nobody knows.

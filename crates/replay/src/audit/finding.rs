@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
+use traderharness_contract::json::pointer_name;
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -115,7 +116,7 @@ impl Finding {
     pub(super) fn of_table(&mut self) {
         self.row = (self.line > 0).then_some(self.line);
         let pointer = self.pointer.as_deref().unwrap_or_default();
-        let column = pointer.split('/').nth(1).map(|step| step.trim_end_matches('#').replace("~1", "/").replace("~0", "~"));
+        let column = pointer.split('/').nth(1).map(|step| pointer_name(step.trim_end_matches('#')));
         self.column = column.filter(|column| !column.is_empty());
         (self.line, self.offset) = (0, 0);
     }

@@ -1,7 +1,7 @@
 //! A month and a day without a year, in digits: `03-14`, `3/14`. Must be told for a date by what stands beside it: a weekday, a time of day, or a
 //! word for a date; two numbers alone may be a fraction, a range or a score.
 
-use super::around::{alnum, amount_after, byte, digit, digits, skip, value, word, word_before};
+use super::around::{alnum, amount_after, byte, digits, skip, value, word, word_before};
 use super::dates::{Found, found, is_day};
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -131,7 +131,6 @@ fn time_after(text: &[u8], at: usize) -> bool {
         && byte(text, hour) == Some(b':')
         && digits(text, hour + 1) == hour + 3
         && value(text, hour + 1, hour + 3).is_some_and(|m| m < 60)
-        && digit(text, from)
 }
 
 /// `date: 03-14`, `日期：03-14`, `截至03-14`.

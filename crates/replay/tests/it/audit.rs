@@ -31,6 +31,11 @@ fn scan(bytes: impl AsRef<[u8]>, kind: Kind) -> Findings {
     Auditor::new(&rules()).scan("x", bytes.as_ref(), kind)
 }
 
+/// Where in their documents things are found.
+fn pointers(found: &Findings) -> Vec<&str> {
+    found.findings.iter().filter_map(|f| f.pointer.as_deref()).collect()
+}
+
 /// Kind and form of what is found in a text, as text and in every container.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
@@ -184,7 +189,7 @@ fn secrets_are_found_in_every_encoding_and_never_shown() {
         Kind::Json,
     );
     assert_eq!(found.totals.len(), 1, "{found:?}");
-    assert_eq!((found.findings.len(), found.findings[0].pointer.as_deref()), (1, Some("/api_key")));
+    assert_eq!((pointers(&found), found.findings.len()), (vec!["/api_key"], 1));
 }
 
 #[test]
@@ -236,8 +241,7 @@ fn pieces_change_nothing() {
 "#;
     let whole = auditor.scan("x", document.as_bytes(), Kind::Jsonl);
     assert_eq!(whole.findings.len(), 5, "{whole:?}");
-    let pointers: Vec<_> = whole.findings.iter().filter_map(|f| f.pointer.as_deref()).collect();
-    assert_eq!(pointers, ["/a/0", "/a/1", "/b/c~0~1d", "/b/c~0~1d", "/content#/rows/0/code"]);
+    assert_eq!(pointers(&whole), ["/a/0", "/a/1", "/b/c~0~1d", "/b/c~0~1d", "/content#/rows/0/code"]);
     assert_eq!(whole.findings.iter().map(|f| f.line).collect::<Vec<_>>(), [1, 1, 1, 1, 2]);
     for step in 1..40 {
         assert_eq!(auditor.scan("x", Drip(document.as_bytes(), step), Kind::Jsonl), whole, "{step} bytes at a time");
@@ -262,7 +266,7 @@ fn a_leak_across_a_border_is_found_once() {
         assert_eq!(places.len(), 4, "{shift}: {places:?}");
         let json = serde_json::json!([1, { "k": text }]).to_string();
         let found = auditor.scan("x", json.as_bytes(), Kind::Json);
-        assert_eq!(found.findings.iter().map(|f| f.pointer.as_deref()).collect::<Vec<_>>(), [Some("/1/k"); 4], "{shift}");
+        assert_eq!((pointers(&found), found.findings.len()), (vec!["/1/k"; 4], 4), "{shift}");
         let broken = format!("[\n{}", text.replace('\n', " "));
         assert_eq!(auditor.scan("x", broken.as_bytes(), Kind::Jsonl).findings.len(), 6, "{shift}");
     }

@@ -1,6 +1,6 @@
 //! Every form of a date is found, and what only looks like one is not.
 
-use super::{check, rules, scan};
+use super::{check, pointers, rules, scan};
 use traderharness_replay::audit::{Auditor, DatePolicy, FindingKind, Kind, Rules};
 
 // engine E8.4
@@ -80,8 +80,7 @@ fn every_form_of_a_date_is_found() {
         r#"{"trade_date":20240314,"updated_at":1710403200,"ts":"1710403200123","count":20240314,"days":[20240314]}"#,
         Kind::Json,
     );
-    let places: Vec<_> = found.findings.iter().filter_map(|f| f.pointer.as_deref()).collect();
-    assert_eq!(places, ["/trade_date", "/updated_at", "/ts", "/days/0"]);
+    assert_eq!(pointers(&found), ["/trade_date", "/updated_at", "/ts", "/days/0"]);
 }
 
 #[test]
@@ -144,6 +143,5 @@ fn what_only_looks_like_a_date_stays() {
 fn days_under_keys_that_name_a_time_are_found() {
     let json = r#"{"date":"03-14","day":"02/29","range":"03-14","day":"03-32","start":"3-14"}"#;
     let found = scan(json, Kind::Json);
-    let places: Vec<_> = found.findings.iter().filter_map(|f| f.pointer.as_deref()).collect();
-    assert_eq!(places, ["/date", "/day"]);
+    assert_eq!(pointers(&found), ["/date", "/day"]);
 }
