@@ -34,6 +34,10 @@ use std::path::{Path, PathBuf};
 pub const SCHEMA_VERSION: u32 = 2;
 /// Scope of a run with one agent.
 pub const DEFAULT_SCOPE: &str = "main";
+/// Behind the name of an agent: the scope of its executor in a committee.
+pub(crate) const EXECUTOR: &str = "__executor";
+/// Behind the name of an agent and before a role: the scope of an advisor.
+pub(crate) const ADVISOR: &str = "__advisor_";
 
 /// Where reading an unfinished recording stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub(crate) use tree::{MANIFEST_BYTES, check_name, check_once, check_path, files_
 pub use write::{Draft, DraftAgent};
 
 use crate::Fingerprint;
-use crate::cassette::{Cassette, Dataset, Mask, Meta};
+use crate::cassette::{ADVISOR, Cassette, Dataset, EXECUTOR, Mask, Meta};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -285,7 +285,7 @@ fn check_names(manifest: &Manifest) -> Result<(), BundleError> {
 /// Whether a scope is that of an agent, of its executor or of an advisor of it.
 pub(crate) fn is_scope_of(scope: &str, agent: &str) -> bool {
     let rest = scope.strip_prefix(agent);
-    rest.is_some_and(|rest| rest.is_empty() || rest == "__executor" || rest.starts_with("__advisor_"))
+    rest.is_some_and(|rest| rest.is_empty() || rest == EXECUTOR || rest.starts_with(ADVISOR))
 }
 
 /// Where the recording of a scope lies.

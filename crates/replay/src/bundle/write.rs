@@ -6,7 +6,7 @@ use super::error::BundleError;
 use super::split::{Parts, split};
 use super::tree::{check_name, check_path, file_digest};
 use super::{Agent, BUNDLE_SCHEMA_VERSION, Bundle, FORMAT, File, LeftOut, MANIFEST, Manifest, Scope, check_names, scope_file};
-use crate::cassette::{Cassette, Dataset};
+use crate::cassette::{ADVISOR, Cassette, Dataset, EXECUTOR};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -79,9 +79,9 @@ impl Draft {
         let mut scopes = Vec::new();
         for part in parts {
             // The scopes of a card are named after the card; in a bundle they are named after the agent, of which several may have one card.
-            let scope = match part.scope.rsplit_once("__advisor_") {
-                Some((_, role)) => format!("{}__advisor_{role}", agent.name),
-                None if part.scope.ends_with("__executor") => format!("{}__executor", agent.name),
+            let scope = match part.scope.rsplit_once(ADVISOR) {
+                Some((_, role)) => format!("{}{ADVISOR}{role}", agent.name),
+                None if part.scope.ends_with(EXECUTOR) => format!("{}{EXECUTOR}", agent.name),
                 None => agent.name.clone(),
             };
             check_name("a scope", &scope)?;

@@ -27,9 +27,7 @@ impl Cassette {
         for call in &self.calls {
             let messages = scopes.entry(&call.scope).or_default();
             self.follow(call, messages)?;
-            if let Some(request) = self.assemble(call, messages)?
-                && self.scheme().fingerprint(&request) != call.request_sha256
-            {
+            if !self.has_digest(call, messages)? {
                 return changed(call.place, format!("request {}", call.step), call.request_sha256);
             }
         }
@@ -62,11 +60,12 @@ impl Cassette {
         {
             return Err(changed("the output", expected));
         }
-        match self.assemble(call, messages)? {
-            Some(request) if self.scheme().fingerprint(&request) != call.request_sha256 => {
-                Err(changed("the request", call.request_sha256))
-            }
-            _ => Ok(()),
-        }
+        if self.has_digest(call, messages)? { Ok(()) } else { Err(changed("the request", call.request_sha256)) }
+    }
+
+    /// Whether the request of a call, whose messages are known, has its digest; one that is not kept has.
+    fn has_digest(&self, call: &Call, messages: &[Message]) -> Result<bool, RecordingError> {
+        let request = self.assemble(call, messages)?;
+        Ok(request.is_none_or(|request| self.scheme().fingerprint(&request) == call.request_sha256))
     }
 }

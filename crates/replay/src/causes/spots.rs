@@ -1,13 +1,11 @@
 //! Where in a run a call was made, and a digest of all that had been done until then: two runs are in the same state where these are the same.
 
 use crate::Fingerprint;
+use crate::cassette::ADVISOR;
 use crate::trajectory::{Entry, Record};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Part of the scope of somebody whose words go to another one.
-const ADVISOR: &str = "__advisor_";
 
 /// The moment of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +33,7 @@ impl Spots {
         let (mut day, mut point, mut done) = (0, String::new(), Sha256::new());
         for entry in entries {
             let what = match &entry.record {
+                // The words of an advisor go to another one.
                 Record::ModelResponse { scope, response, .. } if scope.contains(ADVISOR) => json!([scope, response.message]),
                 Record::ModelFailure { scope, error, .. } => json!([scope, error]),
                 Record::ToolCall { scope, tool, arguments, .. } => json!([scope, tool, arguments]),

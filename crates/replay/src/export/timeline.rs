@@ -1,5 +1,6 @@
 //! Days, decision points, worth of the account and failed calls, by the number of the model call they belong to.
 
+use crate::cassette::ADVISOR;
 use crate::trajectory::{Entry, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub(super) struct Timeline {
 
 /// Whether a scope is that of an advisor, who does not act.
 pub(super) fn advises(scope: &str) -> bool {
-    scope.starts_with("advisor_") || scope.contains("__advisor_")
+    scope.starts_with("advisor_") || scope.contains(ADVISOR)
 }
 
 fn worth(account: &Value) -> Option<f64> {

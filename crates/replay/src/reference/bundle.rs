@@ -4,7 +4,7 @@
 use crate::bundle::{
     BundleError, FILE_BYTES, MANIFEST, MANIFEST_BYTES, check_name, check_once, check_path, files_in, is_scope_of, read,
 };
-use crate::cassette::{Cassette, Meta, Scheme};
+use crate::cassette::{Cassette, EXECUTOR, Meta, Scheme};
 use crate::rewrite::Rewriter;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ impl ForeignBundle {
         check_once(scopes.iter().map(|scope| scope.name.as_str()))?;
         // Either the agent alone, or its executor.
         let has = |name: &str| scopes.iter().any(|scope| scope.name == name);
-        if let Some(agent) = agents.iter().find(|agent| !has(&agent.id) && !has(&format!("{}__executor", agent.id))) {
+        if let Some(agent) = agents.iter().find(|agent| !has(&agent.id) && !has(&format!("{}{EXECUTOR}", agent.id))) {
             return Err(BundleError::Missing { path: path.to_owned(), file: format!("agents/{}.jsonl", agent.id) });
         }
         Ok(Self { path: path.to_owned(), manifest, agents, scopes })
