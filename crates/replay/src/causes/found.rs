@@ -12,6 +12,10 @@ const KEPT_APART: usize = 10_000;
 /// What one difference is told apart by.
 type Way = (Kind, String, Option<String>, Option<String>);
 
+fn way(kind: Kind, both: &Both) -> Way {
+    (kind, both.field.clone(), both.a.clone(), both.b.clone())
+}
+
 /// The causes so far.
 pub(super) struct Found<'r> {
     redactor: &'r Redactor,
@@ -42,8 +46,7 @@ impl<'r> Found<'r> {
 
     /// As [`Found::push`], with what stands around.
     pub(super) fn push_lines(&mut self, kind: Kind, place: Place, both: Both, why: impl Into<String>, lines: Vec<String>) {
-        let way = (kind, both.field.clone(), both.a.clone(), both.b.clone());
-        self.add(way, place, both, why.into(), lines);
+        self.add(way(kind, &both), place, both, why.into(), lines);
     }
 
     /// As [`Found::push`], where all values of a field are one way of differing: counts that differ in every answer.
@@ -53,23 +56,21 @@ impl<'r> Found<'r> {
 
     /// Notes that a way of differing that was noted before is at another place.
     pub(super) fn again(&mut self, kind: Kind, both: &Both) {
-        if let Some(Some(at)) = self.ways.get(&(kind, both.field.clone(), both.a.clone(), both.b.clone()))
-            && let Some(cause) = self.causes.get_mut(*at)
-        {
+        self.count(&way(kind, both));
+    }
+
+    /// Counts one more place of a way of differing; tells whether that is known.
+    fn count(&mut self, way: &Way) -> bool {
+        let Some(listed) = self.ways.get(way) else { return false };
+        if let Some(cause) = listed.and_then(|at| self.causes.get_mut(at)) {
             cause.times += 1;
         }
+        true
     }
 
     fn add(&mut self, way: Way, place: Place, both: Both, why: String, lines: Vec<String>) {
-        match self.ways.get(&way) {
-            Some(Some(at)) => {
-                if let Some(cause) = self.causes.get_mut(*at) {
-                    cause.times += 1;
-                }
-                return;
-            }
-            Some(None) => return,
-            None => {}
+        if self.count(&way) {
+            return;
         }
         let listed = self.causes.len() < self.limit;
         let kind = way.0;

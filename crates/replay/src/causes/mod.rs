@@ -8,6 +8,7 @@
 //! | `track` | the conversations of a recording, call by call |
 //! | `spots` | where in the run a call was made, and what had been done until then |
 //! | `walk` | the calls of both, scope by scope, in step |
+//! | `parts` | what of a request is compared by itself, and the lines that are shown of it |
 //! | `found` | the list of causes: bounded, each once, redacted |
 //! | `effect` | what each day came to in both |
 //!
@@ -16,6 +17,7 @@
 
 mod effect;
 mod found;
+mod parts;
 mod settings;
 mod spots;
 mod track;
@@ -189,12 +191,11 @@ pub fn compare(a: Run<'_>, b: Run<'_>, redactor: &Redactor, limit: usize) -> Res
     let effect = a.trajectory.zip(b.trajectory).map(|(a, b)| effect::effect(a, b, !differ.mask, redactor));
     if effect.is_none() {
         let which = match (a.trajectory, b.trajectory) {
-            (None, None) => "neither run",
-            (None, _) => "the first run",
-            _ => "the second run",
+            (None, None) => "neither run has",
+            (None, _) => "the first run lacks",
+            _ => "the second run lacks",
         };
-        let has = if which.starts_with("neither") { "has" } else { "lacks" };
-        notes.push(format!("{which} {has} a readable trajectory, so orders, fills and total assets are not compared"));
+        notes.push(format!("{which} a readable trajectory, so orders, fills and total assets are not compared"));
     }
     let consequences = scopes.iter().map(Walked::consequences).sum();
     let (causes, more_causes) = found.take();

@@ -125,3 +125,21 @@ impl Answer {
         Self::Said { message: response.message, rest }
     }
 }
+
+/// What is known of the reason for another answer to the same request.
+pub(super) fn reason(a: &Map<String, Value>, b: &Map<String, Value>, sampling: Option<&Map<String, Value>>) -> String {
+    let of = |rest: &Map<String, Value>, name: &str| {
+        let value = rest.get("served").and_then(|served| served.get(name)).and_then(Value::as_str);
+        value.map(|text| text.chars().take(80).collect::<String>())
+    };
+    let changed = ["model", "system_fingerprint"].into_iter().find(|name| of(a, name) != of(b, name));
+    if let Some(name) = changed {
+        let side = |rest: &Map<String, Value>| of(rest, name).unwrap_or_else(|| "not told".to_owned());
+        return format!("the same request, answered by another build of the provider: {name} {} and {}", side(a), side(b));
+    }
+    match sampling.and_then(|sampling| sampling.get("temperature")).and_then(Value::as_f64) {
+        Some(0.0) => "the same request at temperature 0: the model or its provider is not deterministic".to_owned(),
+        Some(temperature) => format!("the same request, sampled at temperature {temperature}"),
+        None => "the same request, for which no temperature was asked".to_owned(),
+    }
+}

@@ -3,20 +3,19 @@
 
 use super::effect::first_record_apart;
 use super::found::{Both, Found};
+use super::parts::{instructions, plain, shown, tools, words};
 use super::settings::Differ;
 use super::spots::{Spot, Spots};
-use super::track::{Answer, Asked, Track};
+use super::track::{Answer, Asked, Track, reason};
 use super::{CODE, Kind, Place, Run, Walked};
 use crate::cassette::{Cassette, Scheme};
 use crate::error::RecordingError;
 use crate::explain::{Explanation, explain};
 use crate::request::{Message, Request};
 use crate::{Fingerprint, canonical, diff};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Lines shown around a difference.
-const LINES: usize = 24;
 /// Most results of one request that are listed.
 const OF_A_REQUEST: usize = 8;
 
@@ -158,7 +157,6 @@ impl<'a> Walk<'a, '_, '_> {
             self.found.push_lines(Kind::Settings, place, both.clone(), why, shown(explained));
             known.push((Kind::Settings, both));
         }
-        let tools = |request: &Request| Request { tools: request.tools.clone(), ..Request::default() };
         for difference in diff::request_differences(&self.cleaned(tools(&a)), &self.cleaned(tools(&b))) {
             let name = difference.path.strip_prefix("tools[").and_then(|rest| rest.split(']').next()).map(str::to_owned);
             let (place, both) = (Place { tool: name, ..place.clone() }, Both::of(difference));
@@ -439,53 +437,5 @@ impl<'a> Walk<'a, '_, '_> {
     /// The first difference of two requests with its lines, as it may be shown.
     fn explained(&self, a: &Request, b: &Request) -> Option<Explanation> {
         explain(&self.cleaned(a.clone()), &self.cleaned(b.clone()))
-    }
-}
-
-/// What of a request is neither words nor tools.
-fn plain(request: &Request) -> Value {
-    let sampling = Value::from(request.sampling.clone());
-    json!({ "contract_version": request.contract_version, "model": request.model, "sampling": sampling })
-}
-
-/// The instructions above a conversation.
-fn instructions(request: &Request) -> Request {
-    Request {
-        system: request.system.clone(),
-        messages: request.messages.iter().take_while(|message| message.role() == "system").cloned().collect(),
-        ..Request::default()
-    }
-}
-
-fn words(request: &Request) -> String {
-    let messages = request.messages.iter().filter_map(Message::content);
-    request.system.as_deref().into_iter().chain(messages).collect::<Vec<_>>().join("\n")
-}
-
-fn shown(explained: Explanation) -> Vec<String> {
-    let mut lines = explained.lines;
-    let more = lines.len().saturating_sub(LINES);
-    lines.truncate(LINES);
-    if more > 0 {
-        lines.push(format!("@@ {more} more line(s) @@"));
-    }
-    lines
-}
-
-/// What is known of the reason for another answer to the same request.
-fn reason(a: &Map<String, Value>, b: &Map<String, Value>, sampling: Option<&Map<String, Value>>) -> String {
-    let of = |rest: &Map<String, Value>, name: &str| {
-        let value = rest.get("served").and_then(|served| served.get(name)).and_then(Value::as_str);
-        value.map(|text| text.chars().take(80).collect::<String>())
-    };
-    let changed = ["model", "system_fingerprint"].into_iter().find(|name| of(a, name) != of(b, name));
-    if let Some(name) = changed {
-        let side = |rest: &Map<String, Value>| of(rest, name).unwrap_or_else(|| "not told".to_owned());
-        return format!("the same request, answered by another build of the provider: {name} {} and {}", side(a), side(b));
-    }
-    match sampling.and_then(|sampling| sampling.get("temperature")).and_then(Value::as_f64) {
-        Some(0.0) => "the same request at temperature 0: the model or its provider is not deterministic".to_owned(),
-        Some(temperature) => format!("the same request, sampled at temperature {temperature}"),
-        None => "the same request, for which no temperature was asked".to_owned(),
     }
 }
