@@ -169,9 +169,9 @@ impl<'a> Walk<'a, '_, '_> {
 
     /// Holds the answers to one conversation against each other; tells whether they say the same.
     fn answers(&mut self, at: &mut At, place: &Place, steps: (usize, usize), same: bool) -> bool {
-        let (one, other) = (&self.tracks.0.cassette, &self.tracks.1.cassette);
+        let (one, other) = (self.tracks.0.cassette, self.tracks.1.cassette);
         let (Some(a), Some(b)) = (one.calls().get(steps.0), other.calls().get(steps.1)) else { return true };
-        let sampling = Cassette::stored(a).map(|stored| stored.sampling.clone());
+        let sampling = Cassette::stored(a).map(|stored| &stored.sampling);
         let (a, b) = match (Answer::of(one, a), Answer::of(other, b)) {
             (Answer::Said { message: a, rest: said }, Answer::Said { message: b, rest: said_now }) => {
                 if canonical::equal(&a.0, &b.0) {
@@ -184,7 +184,7 @@ impl<'a> Walk<'a, '_, '_> {
                     at.walked.answers += 1;
                     return false;
                 }
-                let why = reason(&said, &said_now, sampling.as_ref());
+                let why = reason(&said, &said_now, sampling);
                 let both = self.found.between(&a.0, &b.0, 1).pop().unwrap_or_default().within("message");
                 self.found.push(Kind::Model, place.clone(), both, why);
                 return false;
