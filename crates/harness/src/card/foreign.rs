@@ -8,34 +8,7 @@ use serde_json::{Map, Value};
 use traderharness_contract::document::closest;
 use traderharness_contract::json::pointer_segment;
 
-/// Fields of a card of the Python implementation; a card here has them under the same names (engine E9).
-const FIELDS: [&str; 24] = [
-    "id",
-    "name",
-    "description",
-    "persona",
-    "strategy_tags",
-    "risk_profile",
-    "holding_period",
-    "allowed_tools",
-    "model",
-    "initial_cash",
-    "max_positions",
-    "max_position_pct",
-    "max_pre_iterations",
-    "max_window_iterations",
-    "require_structured_plan",
-    "require_decision_card",
-    "require_phase_completion",
-    "minimum_holding_days",
-    "research_interval_days",
-    "sandbox_pre_market_only",
-    "sandbox_max_calls_per_day",
-    "watchlist_ttl_days",
-    "max_active_memories",
-    "max_daily_memories",
-];
-/// What such a file may hold beside them.
+/// What a file may hold beside the fields of a card of the Python implementation.
 const BESIDE: [&str; 3] = ["persona_replacements", "advisors", "mask_dates"];
 /// Fields that neither a limit nor a message depends on, and the fees, which are always the same there. So it is with every model.
 const SHAPES_NO_RUN: [&str; 2] = ["/description", "/fees"];
@@ -118,9 +91,9 @@ impl Card {
         let Value::Object(fields) = file else {
             return Err(ConvertError { refused: vec![refuse("", "is not an object")] });
         };
-        let mut from = Reading { fields, told: Vec::new(), refused: Vec::new() };
-        from.unknown();
+        let mut from = Reading { fields, known: Vec::new(), told: Vec::new(), refused: Vec::new() };
         let mut card = from.card();
+        from.unknown();
         from.replace(&mut card.persona);
         card.committee = from.committee();
         if fields.contains_key("mask_dates") {
@@ -139,6 +112,8 @@ impl Card {
 
 struct Reading<'a> {
     fields: &'a Map<String, Value>,
+    /// Fields of a card of the Python implementation.
+    known: Vec<&'static str>,
     told: Vec<Told>,
     refused: Vec<Refused>,
 }
@@ -152,18 +127,19 @@ impl Reading<'_> {
         self.refused.push(Refused { pointer, reason: reason.into() });
     }
 
-    /// Refuses what neither a card nor the file of a committee has there.
+    /// Refuses what neither a card nor the file of a committee has there, before what is wrong with a field.
     fn unknown(&mut self) {
-        let known = [&FIELDS[..], &BESIDE[..]].concat();
-        let fields = self.fields;
-        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+        let known = [&self.known[..], &BESIDE[..]].concat();
+        let refused = self.fields.keys().filter(|name| !known.contains(&name.as_str())).map(|name| {
             let near = closest(name, &known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            self.refuse(pointer(name), format!("is no field of a card of the Python implementation{near}"));
-        }
+            Refused { pointer: pointer(name), reason: format!("is no field of a card of the Python implementation{near}") }
+        });
+        self.refused.splice(..0, refused);
     }
 
     /// One field: told, and taken or left at its default.
-    fn take<T: Serialize>(&mut self, name: &str, default: T, read: impl Fn(&Value) -> Taken<T>) -> T {
+    fn take<T: Serialize>(&mut self, name: &'static str, default: T, read: impl Fn(&Value) -> Taken<T>) -> T {
+        self.known.push(name);
         let place = pointer(name);
         let Some(value) = self.fields.get(name) else {
             let shown = serde_json::to_string(&default).unwrap_or_default();
@@ -191,6 +167,7 @@ impl Reading<'_> {
         }
     }
 
+    /// The card, of fields that have the same names here (engine E9).
     fn card(&mut self) -> Card {
         let base = Card::default();
         let mut card = Card {
