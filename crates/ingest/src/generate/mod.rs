@@ -248,3 +248,30 @@ fn run<W: Write + Send>(
     writers.market(&news::news(config.seed, days, &companies, &factors), &factors, config.seed, days)?;
     Ok((made, writers.finish()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that is full.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_written_is_told_with_the_folder_and_the_reason() {
+        let config = GenerateConfig { stocks: 3, days: 5, minute_days: 1, ..GenerateConfig::default() };
+        let days = config.check().unwrap();
+        let fault = run(&config, &days, Path::new("wanted"), &|_| Ok(Full), &quiet).err().unwrap();
+        let IngestError::Io { action: "write", path, source } = fault else { panic!("{fault}") };
+        assert_eq!((path.as_path(), source.kind()), (Path::new("wanted"), std::io::ErrorKind::StorageFull));
+    }
+}
