@@ -100,8 +100,7 @@ impl<'a> Loop<'a> {
             stop_code: stopped.map(RunError::code),
             initial_cash: initial.to_f64(),
             final_equity: last.to_f64(),
-            return_pct: traderharness_market::money::round_f64((last.0 - initial.0) as f64 * 100.0 / initial.0 as f64, 2)
-                .unwrap_or_default(),
+            return_pct: RunSummary::percent(initial, last),
             requests: self.used.requests,
             calls: self.run_counts,
             advice: self.session.card().committee.is_some().then_some(self.committee.of_the_run),

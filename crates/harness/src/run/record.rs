@@ -5,7 +5,8 @@ use crate::Session;
 use crate::dispatch::CallReport;
 use serde::Serialize;
 use traderharness_contract::{ErrorCode, ErrorFamily};
-use traderharness_market::Day;
+use traderharness_market::money::round_f64;
+use traderharness_market::{Cash, Day};
 
 /// Calls by how they ended. The three failure families are counted apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -176,4 +177,11 @@ pub struct RunSummary {
     pub advice: Option<Advice>,
     /// Tokens and cost.
     pub spending: Spending,
+}
+
+impl RunSummary {
+    /// What total assets `last` are more or less than `initial`, percent with two decimals; 0 where there is no such figure.
+    pub fn percent(initial: Cash, last: Cash) -> f64 {
+        round_f64((last.0 - initial.0) as f64 * 100.0 / initial.0 as f64, 2).unwrap_or_default()
+    }
 }

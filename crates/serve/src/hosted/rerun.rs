@@ -3,12 +3,12 @@
 //! from outside is taken from them, and nothing outside is asked.
 
 use super::play::Play;
+use super::restore::is_notice;
 use super::world::{World, WorldFault};
 use crate::config::Profile;
 use std::sync::Arc;
 use traderharness_harness::run::{RunStatus, RunSummary, Spending};
 use traderharness_harness::{CancelToken, Sandbox, SessionError};
-use traderharness_market::money::round_f64;
 use traderharness_market::{Cash, Store};
 use traderharness_replay::Record;
 use traderharness_tools_exec::Fill;
@@ -111,7 +111,7 @@ pub fn rerun(
         stop_code: closed.then_some(CLOSED),
         initial_cash: initial.to_f64(),
         final_equity: last.to_f64(),
-        return_pct: round_f64((last.0 - initial.0) as f64 * 100.0 / initial.0 as f64, 2).unwrap_or_default(),
+        return_pct: RunSummary::percent(initial, last),
         requests: 0,
         calls: play.all_counts(),
         advice: None,
@@ -125,11 +125,6 @@ pub fn rerun(
 struct Kept<'r> {
     records: &'r [Record],
     at: usize,
-}
-
-/// Notices are of the machine, and another machine has others.
-const fn is_notice(record: &Record) -> bool {
-    matches!(record, Record::Notice { .. })
 }
 
 impl<'r> Kept<'r> {

@@ -52,8 +52,12 @@ pub(crate) fn restore(
 }
 
 /// Notices are of the machine, and another machine has others.
+pub(super) const fn is_notice(record: &Record) -> bool {
+    matches!(record, Record::Notice { .. })
+}
+
 fn same(op: i64, kept: &[Record], fresh: Vec<Record>) -> Result<(), RestoreFault> {
-    let of_the_session = |r: &&Record| !matches!(r, Record::Notice { .. });
+    let of_the_session = |record: &&Record| !is_notice(record);
     if kept.iter().filter(of_the_session).eq(fresh.iter().filter(of_the_session)) {
         Ok(())
     } else {
