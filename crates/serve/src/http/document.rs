@@ -418,7 +418,7 @@ fn paths() -> Value {
         "/v1/sessions/{id}/records": { "get": Operation::get("getRecords", "Records of the session so far.", &["Session", "From", "Limit"], "Records").shown() },
         "/v1/jobs/{id}": {
             "get": Operation::get("getJob", "A job: its state, and what it came to.", &["Job"], "Job").shown(),
-            "delete": Operation::get("cancelJob", "Asks a job to end. What it did stays done.", &["Job"], "Job").shown(),
+            "delete": Operation::get("cancelJob", "Asks a job to end. One that waits did nothing, code that runs is ended and nothing of it is kept; what another call did stays done.", &["Job"], "Job").shown(),
         },
         "/v1/research-registry": { "get": Operation::get("getResearchRegistry", "Frozen research configurations with their digests.", &[], "Registry").shown() },
     })
