@@ -4,26 +4,13 @@
 
 use crate::config::{CallerConfig, Costs};
 use crate::faults::Allowance;
+use crate::purse::{Purse, lock};
 use crate::refusal::Refusal;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use traderharness_contract::{Effect, FailureClass};
-
-/// What is left of something that comes back with time.
-#[derive(Debug)]
-pub(crate) struct Purse {
-    /// Units at most.
-    most: u64,
-    /// Units that come back; 0 = none.
-    per_minute: u64,
-    pub(crate) available: u64,
-    reserved: u64,
-    /// Refill that is not a whole unit yet, in units times 60,000.
-    part: u128,
-    filled: Instant,
-}
 
 /// What a caller may use.
 #[derive(Debug)]
@@ -46,8 +33,8 @@ impl Accounts {
     pub(crate) fn of(callers: &[CallerConfig], left: &BTreeMap<String, u64>) -> Self {
         let account = |caller: &CallerConfig| {
             let budget = caller.budget.as_ref().map(|budget| {
-                let available = left.get(&caller.id).map_or(budget.units, |left| (*left).min(budget.units));
-                let purse = Purse { available, ..Purse::full(budget.units, budget.refill_per_minute) };
+                let mut purse = Purse::full(budget.units, budget.refill_per_minute);
+                purse.available = left.get(&caller.id).map_or(budget.units, |left| (*left).min(budget.units));
                 (budget.costs, Mutex::new(purse))
             });
             let limits = caller.limits;
@@ -74,46 +61,6 @@ const fn cost(costs: Costs, effect: Effect) -> u64 {
         Effect::Mutation => costs.mutation,
         Effect::Financial => costs.financial,
     }
-}
-
-impl Purse {
-    pub(crate) fn full(most: u64, per_minute: u64) -> Self {
-        Self { most, per_minute, available: most, reserved: 0, part: 0, filled: Instant::now() }
-    }
-
-    pub(crate) const fn most(&self) -> u64 {
-        self.most
-    }
-
-    /// Adds what came back since it was last looked at.
-    pub(crate) fn refill(&mut self, now: Instant) {
-        let millis = now.saturating_duration_since(self.filled).as_millis();
-        self.filled = now;
-        if self.per_minute == 0 {
-            return;
-        }
-        let part = self.part + millis.saturating_mul(self.per_minute.into());
-        let whole = u64::try_from(part / 60_000).unwrap_or(u64::MAX);
-        self.part = part % 60_000;
-        // What is set aside may come back, so a full purse is full with it.
-        let room = self.most.saturating_sub(self.available).saturating_sub(self.reserved);
-        self.available += whole.min(room);
-    }
-
-    /// Seconds until there are so many units; `None` when there never are.
-    pub(crate) fn wait(&self, units: u64) -> Option<u32> {
-        // What is more than the whole purse never fits.
-        if self.per_minute == 0 || units > self.most {
-            return None;
-        }
-        let lacking = units.saturating_sub(self.available);
-        let seconds = (u128::from(lacking) * 60).div_ceil(u128::from(self.per_minute));
-        Some(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
-    }
-}
-
-pub(crate) fn lock(purse: &Mutex<Purse>) -> MutexGuard<'_, Purse> {
-    purse.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Account {
@@ -296,7 +243,7 @@ mod tests {
         assert_eq!(account.reserve(Effect::Financial).unwrap_err().retry_after, None, "100 units never fit in 10");
         let (_, purse) = account.budget.as_ref().unwrap();
         let mut purse = lock(purse);
-        let start = purse.filled;
+        let start = Instant::now();
         for millis in [1_000, 2_000, 3_000, 4_000] {
             purse.refill(start + Duration::from_millis(millis));
         }

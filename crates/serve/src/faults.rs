@@ -2,7 +2,7 @@
 //! They cost no budget, so they are counted against an [`Allowance`]: it comes back with time and with every call that succeeds, and who
 //! sends faults alone is told to come later. Knows no caller.
 
-use crate::budget::{Purse, lock};
+use crate::purse::{Purse, lock};
 use crate::refusal::Refusal;
 use std::sync::Mutex;
 use std::time::Instant;

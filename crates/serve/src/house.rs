@@ -5,6 +5,7 @@
 //! | `house` | opening, who calls, what is served, counts |
 //! | `sessions` | sessions: made, looked at |
 //! | `moves` | sessions: moved, closed |
+//! | `made` | what a session is made of, for whoever runs the house |
 //! | `admission` | the checks before a call, in their order |
 //! | `invoke` | calls and jobs: run, kept, answered |
 //! | `counts` | counts for operators |

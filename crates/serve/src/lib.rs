@@ -36,6 +36,7 @@ pub mod manifest;
 pub mod mcp;
 mod places;
 pub mod private;
+mod purse;
 mod random;
 pub mod refusal;
 pub mod registry;

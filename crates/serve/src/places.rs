@@ -5,12 +5,11 @@
 //! caller that holds none (for half of the places at most): a second place is given only beyond them, so that a caller's first call
 //! finds a place whatever the others do. And who waits is served by how little it holds, first come first served among equals.
 
-use crate::Refusal;
+use crate::refusal::{Refusal, broken};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_blocking;
-use traderharness_contract::FailureClass;
 
 /// Places of a door. Whether for calls or for connections is its holder's to say.
 #[derive(Debug)]
@@ -73,12 +72,6 @@ impl Place {
         });
         working.await.unwrap_or_else(|_| Err(broken()))
     }
-}
-
-/// A defect of ours, without a word about what it is.
-pub(crate) fn broken() -> Refusal {
-    let message = "The server has a defect. Repeat the request under the same idempotency key.";
-    Refusal::new(FailureClass::DependencyUnavailable, 500, "internal", message, true)
 }
 
 impl Drop for Place {

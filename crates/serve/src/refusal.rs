@@ -87,3 +87,9 @@ impl std::fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// A defect of ours, without a word about what it is.
+pub(crate) fn broken() -> Refusal {
+    let message = "The server has a defect. Repeat the request under the same idempotency key.";
+    Refusal::new(FailureClass::DependencyUnavailable, 500, "internal", message, true)
+}

@@ -42,7 +42,8 @@ pub enum WorldFault {
 /// What the sessions of one profile share.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) profile: String,
+    /// With the card as its sessions have it, and both ends of its window.
+    pub(crate) profile: Profile,
     pub(crate) store: Arc<Store>,
     pub(crate) card: Arc<Card>,
     pub(crate) toolbox: Arc<Toolbox>,
@@ -77,7 +78,7 @@ impl World {
             "program": env!("CARGO_PKG_VERSION"),
         });
         Ok(Self {
-            profile: profile.name.clone(),
+            profile: Profile { card: card.clone(), end: Some(end.clone()), ..profile.clone() },
             card: Arc::new(card),
             toolbox: Arc::new(toolbox),
             days,

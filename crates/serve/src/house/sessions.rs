@@ -334,7 +334,7 @@ fn kept_state(shown: Value) -> Result<SessionState, KeepError> {
     serde_json::from_value(shown).map_err(|fault| KeepError::Broken { what: "a session", fault: fault.to_string() })
 }
 
-fn gone() -> Refusal {
+pub(super) fn gone() -> Refusal {
     Refusal::new(FailureClass::DependencyUnavailable, 503, "session_not_restored", "The session is not kept any more.", false)
 }
 
@@ -357,7 +357,7 @@ pub(super) fn state_of(play: &Play, id: &str, agent_revision: Option<&str>, stag
     let open = stage == Stage::Open;
     SessionState {
         session_id: id.to_owned(),
-        profile: world.profile.clone(),
+        profile: world.profile.name.clone(),
         agent_revision_id: agent_revision.map(str::to_owned),
         state: stage.as_str().to_owned(),
         finished: !open,

@@ -1,6 +1,6 @@
 //! What goes back: results, and refusals as error records with their headers. Nothing here decides what is refused.
 
-use crate::places::broken;
+use crate::refusal::broken;
 use crate::{Refusal, Reply, ReplyKind};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};

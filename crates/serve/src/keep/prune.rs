@@ -17,7 +17,7 @@ const STEP: i64 = 500;
 const SPARE_PAGES: i64 = 1_024;
 
 /// Name of the file that lines of the audit log are moved to.
-pub(crate) const AUDIT_FILE: &str = "audit.jsonl";
+const AUDIT_FILE: &str = "audit.jsonl";
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
@@ -55,6 +55,9 @@ pub struct Pruned {
 /// Sessions that may be removed, those that ended first first. `?1`: ended before.
 const ENDED: &str = "FROM sessions WHERE ended < ?1 AND state <> 'open' AND number < (SELECT max(number) FROM sessions)
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.session = sessions.id AND jobs.state IN ('accepted', 'running'))";
+
+/// Lines of the audit log that may be moved. `?1`: written before.
+const OLD_LINES: &str = "at < ?1 AND seq < (SELECT max(seq) FROM audit)";
 
 fn now(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT unixepoch()", [], |row| row.get(0))
@@ -143,8 +146,7 @@ impl Keep {
         let (before, lines) = {
             let connection = self.lock();
             let Some(before) = retention.cutoff(now(&connection)?) else { return Ok(false) };
-            let condition = "at < ?1 AND seq < (SELECT max(seq) FROM audit)";
-            (before, answers::audit_lines(&connection, condition, before, STEP)?)
+            (before, answers::audit_lines(&connection, OLD_LINES, before, STEP)?)
         };
         let Some(last) = lines.last().and_then(|line| line["seq"].as_i64()) else { return Ok(false) };
         if let Some(folder) = self.folder() {
@@ -188,7 +190,7 @@ impl Keep {
             records: of("records")?,
             answers: of("answers")?,
             jobs: count(format!("SELECT count(*) FROM jobs WHERE session IN (SELECT id {ENDED})"))?,
-            audit_lines: count("SELECT count(*) FROM audit WHERE at < ?1 AND seq < (SELECT max(seq) FROM audit)".to_owned())?,
+            audit_lines: count(format!("SELECT count(*) FROM audit WHERE {OLD_LINES}"))?,
         })
     }
 

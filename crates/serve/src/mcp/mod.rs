@@ -29,7 +29,8 @@ mod shown;
 
 pub use http::{HttpSettings, router};
 
-use crate::places::{Places, broken};
+use crate::places::Places;
+use crate::refusal::broken;
 use crate::{Caller, House, Refusal, random};
 use desk::Desk;
 use lines::Lines;
