@@ -45,7 +45,7 @@ fn a_refusal_is_one_line_of_the_log_and_given_again_it_is_another() {
 
 #[test]
 fn faults_leave_a_bounded_mark() {
-    let faults = if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 100_000 } else { 2_000 };
+    let faults = if crate::is_deep() { 100_000 } else { 2_000 };
     let folder = tempfile::tempdir().unwrap();
     let hosted = Hosted::with(caller("alice"), Some(folder.path()));
     let (house, alice) = (&hosted.house, &hosted.caller);

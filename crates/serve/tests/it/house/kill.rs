@@ -121,7 +121,7 @@ fn request(n: usize, codes: &[String]) -> Value {
 
 #[test]
 fn what_was_acknowledged_exists_once_and_what_was_not_happens_once() {
-    let rounds = if std::env::var_os("TRADERHARNESS_DEEP").is_some() { 60 } else { 8 };
+    let rounds = if crate::is_deep() { 60 } else { 8 };
     let folder = tempfile::tempdir().unwrap();
     let codes: Vec<String> = {
         let hosted = Hosted::over(house(folder.path()), "alice");

@@ -36,7 +36,7 @@ fn middle(mut values: Vec<u64>) -> u64 {
 // What a request or a session left behind for good would be there many thousand times.
 #[test]
 fn memory_is_flat_over_requests_and_sessions() {
-    if std::env::var_os("TRADERHARNESS_DEEP").is_none() {
+    if !crate::is_deep() {
         println!("skipped: a slow suite (cargo xtask test --deep)");
         return;
     }

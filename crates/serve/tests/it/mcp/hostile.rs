@@ -4,7 +4,6 @@
 use super::client::{Client, record};
 use crate::house::fixture::{Hosted, buy};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
 /// Sends a line, and holds code and id of what is answered; then the connection still serves.
@@ -111,6 +110,11 @@ async fn progress_goes_to_tokens_of_the_protocol_alone() {
 async fn a_path_is_no_resource_however_it_is_written() {
     let mut client = Client::new().await;
     for uri in [
+        "",
+        "traderharness://nothing",
+        "traderharness://catalog/no_tool",
+        "traderharness://catalog/../brief",
+        "file:///etc/hostname",
         "/etc/passwd",
         "../../etc/passwd",
         "file:///etc/passwd",
@@ -142,23 +146,6 @@ async fn a_path_is_no_resource_however_it_is_written() {
     }
     let subscribed = client.request("resources/subscribe", json!({"uri": "file:///etc/passwd"})).await;
     assert!(subscribed["error"]["code"].is_i64(), "{subscribed}");
-}
-
-#[tokio::test]
-async fn a_client_that_closes_its_side_during_a_call_is_done_with_after_it() {
-    let hosted = Hosted::new();
-    hosted.open_the_market();
-    let mut client = Client::to(&hosted).greeted().await;
-    client.send("tools/call", json!({"name": "screen_stocks", "arguments": {}})).await;
-    client.send("tools/call", json!({"name": "place_order", "arguments": buy("600001")})).await;
-    client.to.shutdown().await.unwrap();
-    let Client { served, .. } = client;
-    let ended = tokio::time::timeout(Duration::from_secs(10), served).await.expect("the connection ends").unwrap();
-    assert!(ended.is_ok(), "{ended:?}");
-    // A message that came whole before the end was done, once.
-    let mut next = Client::to(&hosted).greeted().await;
-    let position = next.call("get_position", json!({"stock_code": "600001"})).await;
-    assert_eq!(position["structuredContent"]["data"]["quantity"], 200, "{position}");
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ async fn a_client_that_goes_away_ends_its_connection_and_not_its_session() {
     let hosted = Hosted::new();
     hosted.open_the_market();
     let mut client = Client::to(&hosted).greeted().await;
+    client.send("tools/call", json!({"name": "screen_stocks", "arguments": {}})).await;
     client.send("tools/call", json!({"name": "place_order", "arguments": buy("600001")})).await;
     client.to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"meth").await.unwrap();
     client.to.shutdown().await.unwrap();
