@@ -78,7 +78,7 @@ pub(crate) fn fault(error: BundleError, path: &Path) -> Fault {
 }
 
 /// What to do about a recording that cannot be used; `None` where its error says that already.
-pub(crate) const fn advice(error: &RecordingError) -> Option<&'static str> {
+const fn advice(error: &RecordingError) -> Option<&'static str> {
     match error {
         RecordingError::Io { .. }
         | RecordingError::Empty { .. }

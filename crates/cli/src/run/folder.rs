@@ -213,11 +213,7 @@ impl RunFolder {
         if !asked.is_dir() || !self.trajectory().is_file() {
             return Ok(None);
         }
-        let read = trajectory::read(self.trajectory()).map_err(|e| {
-            let hint = crate::bundle::advice(&e);
-            let fault = Fault::new(Class::Finding, e);
-            if let Some(hint) = hint { fault.hint(hint) } else { fault }
-        })?;
+        let read = trajectory::read(self.trajectory()).map_err(|e| crate::bundle::recording(e, Class::Finding))?;
         match read.cut {
             None => Ok(Some(read.entries)),
             Some(_) => {

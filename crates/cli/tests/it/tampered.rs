@@ -143,6 +143,29 @@ fn a_trajectory_of_another_run_gives_no_rewards() {
 }
 
 #[test]
+fn a_trajectory_that_nobody_here_reads_is_bad_input_to_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (record, out) = (day(folder.path(), "day"), folder.path().join("rows.jsonl"));
+    let (trajectory, record) = (record.join("trajectory.jsonl"), text(&record));
+    let check = |says: &str| {
+        for command in [&["replay", record][..], &["report", record], &["export", "rl", record, "--out", text(&out)]] {
+            refused(&run(command), 2, &[says]);
+        }
+    };
+    let whole = read(&trajectory);
+    let newer = whole.replacen("\"schema_version\":1,", "\"schema_version\":99,", 1);
+    assert!(newer != whole, "the first record has another schema");
+    std::fs::write(&trajectory, newer).unwrap();
+    check("99");
+    #[cfg(unix)]
+    {
+        // A size on paper alone costs no disk here.
+        std::fs::File::create(&trajectory).unwrap().set_len(traderharness_replay::RECORDING_BYTES + 1).unwrap();
+        check("at most 4294967296 are read");
+    }
+}
+
+#[test]
 fn what_a_bundle_says_of_an_agent_is_what_its_recording_says() {
     let folder = tempfile::tempdir().unwrap();
     let (record, out) = (day(folder.path(), "day"), folder.path().join("bundle"));
