@@ -1,7 +1,7 @@
 //! A model behind a real server, a program over a pipe and plug-in tools, as a person runs them: recorded, replayed without any of them,
 //! killed and resumed, and every way the other side fails.
 
-use crate::command::{Ran, command, ran, repo, run, text};
+use crate::command::{Ran, command, lines, ran, repo, run, text};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -229,8 +229,7 @@ fn token_ids_and_logprobs_that_a_server_gives_come_out_as_rows_to_train_on() {
     assert_eq!(made.code, 0, "{}", made.err);
     let exported = run(&["export", "rl", text(&record), "--out", text(&rows)]);
     assert_eq!(exported.code, 0, "{}", exported.err);
-    let rows: Vec<Value> =
-        std::fs::read_to_string(&rows).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = lines(&rows);
     assert_eq!(rows.len(), asked.received().len());
     for (n, row) in rows.iter().enumerate() {
         assert_eq!((&row["prompt_token_ids"], &row["token_ids"]), (&json!([1, n]), &json!([7, 8, n])));

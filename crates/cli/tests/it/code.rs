@@ -1,16 +1,8 @@
 //! Runs whose agent runs code: recorded, replayed elsewhere, killed and resumed, with and without a Python (complaint RP-1).
 
-use crate::command::{command, ran, repo, run, text};
+use crate::command::{command, lines, ran, repo, run, text};
+use crate::sandbox::is_set_up;
 use std::path::{Path, PathBuf};
-
-/// True where the binary finds a sandbox by itself.
-pub(crate) fn sandbox() -> bool {
-    let found = repo("target/sandbox/traderharness_worker.so").exists() && repo("target/sandbox/venv/bin/python").exists();
-    if !found {
-        println!("skipped: no sandbox here; `cargo xtask setup` makes one");
-    }
-    found
-}
 
 const SCRIPT: &str = r#"schema: 1
 days:
@@ -47,15 +39,14 @@ fn args<'a>(script: &'a Path, key: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn outcomes(record: &Path) -> Vec<serde_json::Value> {
-    let trajectory = std::fs::read_to_string(record.join("trajectory.jsonl")).unwrap();
-    let records = trajectory.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let records = lines(&record.join("trajectory.jsonl")).into_iter();
     records.filter(|record| record["type"] == "external").map(|record| record["outcome"].clone()).collect()
 }
 
 // complaint RP-1
 #[test]
 fn code_gives_the_same_bytes_in_another_process_under_another_environment() {
-    if !sandbox() {
+    if !is_set_up() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -97,7 +88,7 @@ fn code_gives_the_same_bytes_in_another_process_under_another_environment() {
 
 #[test]
 fn an_outcome_that_was_changed_stops_the_replay_and_is_shown() {
-    if !sandbox() {
+    if !is_set_up() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +110,7 @@ fn an_outcome_that_was_changed_stops_the_replay_and_is_shown() {
 // DESIGN rule 8
 #[test]
 fn a_killed_run_with_code_goes_on_and_ends_with_the_same_bytes() {
-    if !sandbox() {
+    if !is_set_up() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -190,7 +181,7 @@ fn runs_share_files_only_where_the_card_says_so() {
     let refused = run(&args(&script, &key, &["--card", text(&card)]));
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("--workspace DIR"), "{}", refused.err);
-    if !sandbox() {
+    if !is_set_up() {
         return;
     }
     let mut expected = String::new();

@@ -1,5 +1,6 @@
 //! Runs the binary in a clean environment.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -41,6 +42,11 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
         return None;
     }
     Some(found)
+}
+
+/// The values of a JSONL file.
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub(crate) fn text(path: &Path) -> &str {

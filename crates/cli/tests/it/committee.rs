@@ -1,6 +1,6 @@
 //! A card with a committee from the command line: played, recorded, replayed, killed and gone on with.
 
-use crate::command::{repo, run, text};
+use crate::command::{lines, repo, run, text};
 use serde_json::Value;
 use std::path::Path;
 
@@ -18,10 +18,6 @@ fn play(record: &Path, more: &[&str]) -> crate::command::Ran {
     args.extend(["--mask-key", text(&key), "--record", text(record), "--check-output", "--json"]);
     args.extend(more);
     run(&args)
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

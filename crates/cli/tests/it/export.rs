@@ -1,6 +1,6 @@
 //! Rows to train on, as a person makes them: whole or not at all, clean of leaks, the same for the same runs.
 
-use crate::command::{command, ran, repo, run, text};
+use crate::command::{command, lines, ran, repo, run, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,10 +14,6 @@ fn record(folder: &Path, name: &str, mask: &str) -> PathBuf {
     let ran = run(&[&["run", "--script", text(&script)], &day[..]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     record
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn files(folder: &Path) -> Vec<String> {

@@ -6,12 +6,12 @@ mod code;
 mod compared;
 mod masks;
 
-use crate::command::{Ran, command, ran, repo, run, text};
-use serde_json::Value;
+use crate::command::{Ran, command, lines, ran, repo, run, text};
 use std::path::{Path, PathBuf};
 use traderharness_replay::{Cassette, Meta, Recorder, Response};
 
 const DAY: &str = "2020-02-04";
+const EARLY: [&str; 4] = ["v1", "v2", "v3", "v4"];
 const VERSIONS: [&str; 5] = ["v1", "v2", "v3", "v4", "v5"];
 
 fn recording(version: &str) -> PathBuf {
@@ -111,6 +111,13 @@ fn record(version: &str, into: &Path, more: &[&str]) -> Ran {
     run(&args)
 }
 
+/// The command that plays a script under a card, recorded.
+fn line<'a>(version: &'a str, script: &'a Path, card: &'a Path, key: &'a Path, end: &'a str, into: &'a Path) -> Vec<&'a str> {
+    let mut line = vec!["run", "--contract", version, "--script", text(script), "--card", text(card), "--mask-key", text(key)];
+    line.extend(["--start", DAY, "--end", end, "--record", text(into), "--check-output"]);
+    line
+}
+
 fn below_the_first_line(path: &Path) -> Vec<String> {
     let all = std::fs::read_to_string(path).unwrap();
     all.lines()
@@ -129,17 +136,13 @@ fn a_day_under_each_version_comes_out_as_it_was_recorded() {
         assert_eq!(made.code, 0, "{version}: {}", made.err);
         let same = below_the_first_line(&into.join("cassette.jsonl")) == below_the_first_line(&recording(version));
         assert!(same, "recordings made under {version} would no longer replay; `cargo xtask cassettes --check` says more");
-        let meta: Value =
-            serde_json::from_str(std::fs::read_to_string(into.join("cassette.jsonl")).unwrap().lines().next().unwrap()).unwrap();
+        let meta = &lines(&into.join("cassette.jsonl"))[0];
         assert_eq!(meta["contract_version"], version);
         // Those of v5 are the version's own, and its recordings do not name them.
         assert_eq!(meta["behaviour_flags"].as_array().unwrap().is_empty(), version == "v5", "{meta}");
         let style = if matches!(version, "v3" | "v5") { "opaque" } else { "permutation" };
         assert_eq!(meta["mask"]["entities"], style);
-        let start: Value =
-            serde_json::from_str(std::fs::read_to_string(into.join("trajectory.jsonl")).unwrap().lines().next().unwrap())
-                .unwrap();
-        assert_eq!(start["contract_version"], version);
+        assert_eq!(lines(&into.join("trajectory.jsonl"))[0]["contract_version"], version);
         let replayed = run(&["replay", text(&into)]);
         identical(&replayed, calls(&into.join("cassette.jsonl")), version);
         assert!(replayed.out.contains("trajectory records identical."), "{}", replayed.out);

@@ -10,8 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Pinned: what docs/mcp.md says of them was seen with these.
-const CLAUDE_CODE: &str = "@anthropic-ai/claude-code@2.1.332";
-const CODEX: &str = "@openai/codex@0.171.0";
+const CLAUDE_CODE: Package = ["claude-code", "@anthropic-ai/claude-code@2.1.332", "@anthropic-ai/claude-code/cli-wrapper.cjs"];
+const CODEX: Package = ["codex", "@openai/codex@0.171.0", "@openai/codex/bin/codex.js"];
+
+/// Name of its folder, what npm installs, and the script in it that is the command.
+type Package = [&'static str; 3];
+
 /// Seconds after which an agent that does not come to its end is a fault.
 const PATIENCE: &str = "240";
 
@@ -76,11 +80,13 @@ fn holds(told: &[Told]) {
 struct Desk {
     folder: tempfile::TempDir,
     server: Server,
-    command: &'static str,
 }
 
 impl Desk {
-    fn new(command: &'static str, script: &Path) -> Self {
+    /// With the README's lines for the command, to be run against the server of this test: a session over stdio, one at the server, and
+    /// what plays. `None` where the package cannot be had.
+    fn with(command: &str, [name, package, script]: Package) -> Option<(Self, [String; 3])> {
+        let script = is_deep().then(|| npm(name, package, script)).flatten()?;
         let folder = tempfile::tempdir().unwrap();
         for name in ["home", "bin", "project"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -89,18 +95,15 @@ impl Desk {
         std::fs::write(&shim, format!("#!/bin/sh\nexec node '{}' \"$@\"\n", script.display())).unwrap();
         std::fs::set_permissions(&shim, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let server = Server::start(&folder.path().join("project/desk"), &["--mask", "none"]);
-        Self { folder, server, command }
+        let readme = std::fs::read_to_string(repo("README.md")).unwrap();
+        let lines = readme.lines().filter(|line| line.starts_with(&format!("{command} ")));
+        let lines: Vec<String> = lines.map(|line| line.replace("http://127.0.0.1:8750", &server.url)).collect();
+        let lines = lines.try_into().unwrap_or_else(|lines| panic!("{lines:?}"));
+        Some((Self { folder, server }, lines))
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
-    }
-
-    /// The README's lines for the command, to be run against the server of this test.
-    fn lines(&self) -> Vec<String> {
-        let readme = std::fs::read_to_string(repo("README.md")).unwrap();
-        let lines = readme.lines().filter(|line| line.starts_with(&format!("{} ", self.command)));
-        lines.map(|line| line.replace("http://127.0.0.1:8750", &self.server.url)).collect()
     }
 
     /// Runs a line as a person would type it; what it said to them.
@@ -135,16 +138,10 @@ impl Desk {
 
 #[test]
 fn claude_code_plays_a_day_over_stdio_and_over_http() {
-    if !is_deep() {
-        return;
-    }
-    let Some(script) = npm("claude-code", CLAUDE_CODE, "@anthropic-ai/claude-code/cli-wrapper.cjs") else { return };
-    let desk = Desk::new("claude", &script);
-    let lines = desk.lines();
-    let [stdio, http, plays] = &lines[..] else { panic!("{lines:?}") };
+    let Some((desk, [stdio, http, plays])) = Desk::with("claude", CLAUDE_CODE) else { return };
     let quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     for line in [stdio, http] {
-        desk.sh(line, &[quiet]);
+        desk.sh(&line, &[quiet]);
     }
     let health = desk.sh("claude mcp list", &[quiet]);
     assert_eq!(health.matches("Connected").count(), 2, "{health}");
@@ -171,22 +168,16 @@ fn claude_code_plays_a_day_over_stdio_and_over_http() {
 
 #[test]
 fn codex_plays_a_day_over_stdio_and_over_http() {
-    if !is_deep() {
-        return;
-    }
-    let Some(script) = npm("codex", CODEX, "@openai/codex/bin/codex.js") else { return };
-    let desk = Desk::new("codex", &script);
-    let lines = desk.lines();
-    let [stdio, http, plays] = &lines[..] else { panic!("{lines:?}") };
+    let Some((desk, [stdio, http, plays])) = Desk::with("codex", CODEX) else { return };
     for line in [stdio, http] {
-        desk.sh(line, &[]);
+        desk.sh(&line, &[]);
     }
     let listed = desk.sh("codex mcp list", &[]);
     assert!(listed.contains("market-served") && listed.contains("TRADERHARNESS_TOKEN"), "{listed}");
 
     // A hyphen in the name of a server is an underscore in the names of its tools.
     let served = plays.replace("mcp_servers.market.", "mcp_servers.market-served.");
-    for (server, line) in [("market", plays), ("market_served", &served)] {
+    for (server, line) in [("market", plays), ("market_served", served)] {
         let model = Scripted::start(server, calls());
         let provider = format!(
             "codex exec -c model=scripted -c model_provider=scripted -c 'model_providers.scripted={{name=\"scripted\", \

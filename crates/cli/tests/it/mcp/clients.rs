@@ -200,8 +200,9 @@ fn the_inspector_lists_calls_and_reads_over_both_transports() {
     if !is_deep() {
         return;
     }
-    [Inspector::old(), Inspector::new()].iter().flatten().for_each(lists_calls_and_reads);
-    let Some(inspector) = Inspector::new() else { return };
+    let (old, new) = (Inspector::old(), Inspector::new());
+    [&old, &new].into_iter().flatten().for_each(lists_calls_and_reads);
+    let Some(inspector) = new else { return };
     // Providers of models refuse schemas that the protocol allows; the newest Inspector fails where it finds one.
     let stdio = [env!("CARGO_BIN_EXE_traderharness"), "mcp", "--start", "2020-02-04", "--mask", "none"];
     let tools = inspector.inspects(&stdio, &["--method", "tools/list", "--strict"], 0);

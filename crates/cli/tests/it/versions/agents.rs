@@ -1,20 +1,11 @@
 //! Cards that ask for more than the plain day, under each early version in real processes: a committee, plans and decision cards. Each is
 //! recorded, replays with every tool run again, tells nothing of what it hides, and comes out the same when it is killed and goes on.
 
-use super::{calls, identical};
-use crate::command::{repo, run, text};
+use super::{DAY, EARLY, calls, identical, line};
+use crate::command::{lines, repo, run, text};
 use crate::resume::{Dice, killed};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-
-const EARLY: [&str; 4] = ["v1", "v2", "v3", "v4"];
-const DAY: &str = "2020-02-04";
-
-fn line<'a>(version: &'a str, script: &'a Path, card: &'a Path, key: &'a Path, end: &'a str, into: &'a Path) -> Vec<&'a str> {
-    let mut line = vec!["run", "--contract", version, "--script", text(script), "--card", text(card), "--mask-key", text(key)];
-    line.extend(["--start", DAY, "--end", end, "--record", text(into), "--check-output"]);
-    line
-}
 
 /// Records a day, replays it, and searches what is left.
 fn check(version: &str, script: &Path, card: &Path, into: &Path) -> Vec<Value> {
@@ -26,11 +17,10 @@ fn check(version: &str, script: &Path, card: &Path, into: &Path) -> Vec<Value> {
     assert!(replayed.out.contains("trajectory records identical."), "{version}: {}", replayed.out);
     let audited = run(&["audit", text(into)]);
     assert_eq!(audited.code, 0, "{version}: {}{}", audited.out, audited.err);
-    let trajectory = std::fs::read_to_string(into.join("trajectory.jsonl")).unwrap();
-    trajectory.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines(&into.join("trajectory.jsonl"))
 }
 
-fn results<'a>(trajectory: &'a [Value], tool: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn results<'a>(trajectory: &'a [Value], tool: &'a str) -> impl Iterator<Item = &'a Value> {
     trajectory.iter().filter(move |record| record["type"] == "tool_result" && record["tool"] == tool)
 }
 

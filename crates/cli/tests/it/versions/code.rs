@@ -1,13 +1,12 @@
 //! Recordings of the early versions whose agent runs code, with a real worker: what the model reads is what those versions gave, and the
 //! code runs again in a replay and comes to the same.
 
-use super::{calls, identical};
-use crate::code::sandbox;
-use crate::command::{command, ran, repo, run, text};
+use super::agents::results;
+use super::{DAY, EARLY, calls, identical, line};
+use crate::command::{command, lines, ran, repo, run, text};
+use crate::sandbox::is_set_up;
 use serde_json::{Value, json};
-use std::path::Path;
-
-const DAY: &str = "2020-02-04";
+use std::path::{Path, PathBuf};
 
 /// What is run, in the first four versions and in the fifth alike.
 const CODE: [&str; 6] = [
@@ -20,7 +19,7 @@ const CODE: [&str; 6] = [
     "pass",
 ];
 
-fn script(folder: &Path) -> std::path::PathBuf {
+fn script(folder: &Path) -> PathBuf {
     let calls: Vec<Value> = CODE.iter().map(|code| json!({ "tool": "execute_code", "args": { "code": code } })).collect();
     let days = json!([{ "pre_market": [{ "calls": calls }, { "say": "Seen." }], "close_2": [{ "calls": [{ "tool": "finish_day", "args": { "summary": "Done." } }] }] }]);
     let path = folder.join("script.json");
@@ -31,39 +30,20 @@ fn script(folder: &Path) -> std::path::PathBuf {
 // spec/versions.md, success and failure shapes of execute_code; complaint RP-1
 #[test]
 fn code_under_each_early_version_is_recorded_in_its_shape_and_runs_again() {
-    if !sandbox() {
+    if !is_set_up() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let (script, key) = (script(folder.path()), repo("crates/cli/demo/mask.key"));
     let mut seen = Vec::new();
-    for version in ["v1", "v2", "v3", "v4"] {
+    let card = folder.path().join("card.json");
+    std::fs::write(&card, json!({ "id": "coder", "name": "Coder", "description": "Runs code." }).to_string()).unwrap();
+    for version in EARLY {
         let into = folder.path().join(version);
-        let card = folder.path().join("card.json");
-        std::fs::write(&card, json!({ "id": "coder", "name": "Coder", "description": "Runs code." }).to_string()).unwrap();
-        let made = run(&[
-            "run",
-            "--contract",
-            version,
-            "--script",
-            text(&script),
-            "--card",
-            text(&card),
-            "--mask-key",
-            text(&key),
-            "--start",
-            DAY,
-            "--end",
-            DAY,
-            "--record",
-            text(&into),
-            "--check-output",
-        ]);
+        let made = run(&line(version, &script, &card, &key, DAY, &into));
         assert_eq!(made.code, 0, "{version}: {}", made.err);
-        let trajectory = std::fs::read_to_string(into.join("trajectory.jsonl")).unwrap();
-        let records: Vec<Value> = trajectory.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let results: Vec<&Value> =
-            records.iter().filter(|r| r["type"] == "tool_result" && r["tool"] == "execute_code").map(|r| &r["result"]).collect();
+        let trajectory = lines(&into.join("trajectory.jsonl"));
+        let results: Vec<&Value> = results(&trajectory, "execute_code").map(|record| &record["result"]).collect();
         let fields = |n: usize| results[n].as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(fields(0), ["stdout", "result"], "{version}");
         assert_eq!(*results[1], json!({ "stdout": "kept\n" }), "{version}");

@@ -1,11 +1,9 @@
 //! Agents compared under an early version: each writes what it writes alone, and the baselines beside them play under v5.
 
-use super::{below_the_first_line, calls, identical, record};
-use crate::command::{repo, run, text};
+use super::{DAY, below_the_first_line, calls, identical, record};
+use crate::command::{lines, repo, run, text};
 use serde_json::Value;
 use std::path::Path;
-
-const DAY: &str = "2020-02-04";
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -13,7 +11,7 @@ fn json(path: &Path) -> Value {
 
 /// What the first line of a recording says of its contract.
 fn meta(folder: &Path) -> Value {
-    serde_json::from_str(std::fs::read_to_string(folder.join("cassette.jsonl")).unwrap().lines().next().unwrap()).unwrap()
+    lines(&folder.join("cassette.jsonl")).swap_remove(0)
 }
 
 #[test]

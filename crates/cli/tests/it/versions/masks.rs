@@ -2,7 +2,7 @@
 //! that implementation's shape is held against a run that is set up with its seed.
 
 use super::under_another_head;
-use crate::command::{repo, run, shared, text};
+use crate::command::{lines, repo, run, shared, text};
 use crate::recordings_python::as_python;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -10,10 +10,6 @@ use std::path::Path;
 use traderharness_replay::Cassette;
 
 const DAY: [&str; 4] = ["--start", "2020-02-04", "--end", "2020-02-04"];
-
-fn lines(path: &Path) -> Vec<Value> {
-    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 // spec/peer.md 0.4
 #[test]
