@@ -20,7 +20,6 @@ mod export;
 mod fault;
 mod figures;
 mod gate;
-mod hosted;
 mod interpreter;
 mod limits;
 mod manifest;

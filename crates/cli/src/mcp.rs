@@ -2,10 +2,10 @@
 //! the protocol and nothing else; what is said to a person goes to standard error. What a call may do is the house's to say.
 
 use crate::fault::{Class, Fault, Outcome};
-use crate::hosted::{Kept, caller_of, refused};
 use crate::report::tell;
 use crate::run::RunFolder;
 use crate::serve::desk::{Desk, not_opened};
+use crate::serve::folder::{SessionFolder, caller_of, refused};
 use crate::serve::options::DeskOptions;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,8 @@ pub(crate) fn mcp(options: &McpOptions) -> Outcome {
         "session {}: day {}, {}; connect one MCP client to standard input and output",
         state.session_id, state.day_index, state.point
     ));
-    let record = folder.map(|folder| Kept::open(folder, &house, &caller, &state.session_id, AGENT, &sources)).transpose()?;
+    let record =
+        folder.map(|folder| SessionFolder::open(folder, &house, &caller, &state.session_id, AGENT, &sources)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("door").enable_all().build();
     let runtime = runtime.map_err(|e| Fault::new(Class::Environment, e).context("no threads for the door"))?;
     let served = runtime.block_on(serve(&house, &caller, &state.session_id, record));
@@ -118,7 +119,7 @@ async fn serve(
     house: &Arc<House>,
     caller: &Arc<Caller>,
     session: &str,
-    record: Option<Kept>,
+    record: Option<SessionFolder>,
 ) -> Result<Result<(), McpFault>, Fault> {
     let door = Door::new(Arc::clone(house));
     let serving = door.serve_streams(Arc::clone(caller), session.to_owned(), tokio::io::stdin(), tokio::io::stdout());
@@ -139,8 +140,8 @@ async fn serve(
     Ok(served)
 }
 
-async fn write(record: Option<Kept>) -> Result<Option<Kept>, Fault> {
-    let Some(mut kept) = record else { return Ok(None) };
-    let written = tokio::task::spawn_blocking(move || kept.catch_up().map(|()| kept)).await;
+async fn write(record: Option<SessionFolder>) -> Result<Option<SessionFolder>, Fault> {
+    let Some(mut run) = record else { return Ok(None) };
+    let written = tokio::task::spawn_blocking(move || run.catch_up().map(|()| run)).await;
     written.map_err(|e| Fault::new(Class::Environment, e))?.map(Some)
 }

@@ -1,6 +1,7 @@
 //! `traderharness serve`: opens the doors onto hosted sessions, and says how to connect. What a caller may do is the house's to say.
 
 pub(crate) mod desk;
+pub(crate) mod folder;
 pub(crate) mod options;
 mod prune;
 mod record;

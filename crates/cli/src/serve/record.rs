@@ -2,9 +2,9 @@
 //! nothing of the session.
 
 use super::desk::{self, Desk};
+use super::folder::{SessionFolder, caller_of, refused};
 use super::options::RecordOptions;
 use crate::fault::{Class, Fault, Outcome};
-use crate::hosted::{Kept, caller_of, refused};
 use crate::run::RunFolder;
 use std::process::ExitCode;
 use traderharness_serve::House;
@@ -35,9 +35,9 @@ pub(super) fn run(options: &RecordOptions) -> Outcome {
             .hint("pass the options of its server: --start, --end, --mask, --card, --data or --config")
     })?;
     let folder = RunFolder::create(&options.record)?;
-    let mut kept = Kept::open(folder, &house, &caller, &options.session, AGENT, &sources)?;
-    kept.catch_up()?;
-    if kept.is_whole() {
+    let mut run = SessionFolder::open(folder, &house, &caller, &options.session, AGENT, &sources)?;
+    run.catch_up()?;
+    if run.has_end() {
         return Ok(ExitCode::SUCCESS);
     }
     Err(Fault::text(

@@ -1,6 +1,7 @@
 //! The run folder of a hosted session: trajectory, cassette and result, as a run leaves them, so that every command that reads a run reads
 //! this too. The house keeps the session itself; what stands here outside of `private/` can be read by everyone whom the run is shown to.
 
+use super::desk::{OWNER, Source};
 use crate::code::{Files, LatePool};
 use crate::fault::{Class, Fault};
 use crate::interpreter::InterpreterOptions;
@@ -8,7 +9,6 @@ use crate::manifest::{Manifest, Private, Window, hex};
 use crate::replay::Hosted;
 use crate::report::tell;
 use crate::run::{Market, RunFolder, World, absolute, machine};
-use crate::serve::desk::{OWNER, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use traderharness_replay::trajectory::{self, RunStart};
@@ -20,7 +20,7 @@ use traderharness_serve::{Caller, House, Refusal};
 const PAGE: usize = 500;
 
 /// A session, and the folder that is kept up to date with it.
-pub(crate) struct Kept {
+pub(crate) struct SessionFolder {
     folder: RunFolder,
     house: Arc<House>,
     caller: Arc<Caller>,
@@ -33,11 +33,9 @@ pub(crate) struct Kept {
     meta: Meta,
     next: u64,
     ended: bool,
-    /// The session has ended, and the folder holds all of it.
-    whole: bool,
 }
 
-impl Kept {
+impl SessionFolder {
     /// Begins the folder of a session, or goes on with it. `agent` is who plays, in words.
     pub(crate) fn open(
         folder: RunFolder,
@@ -73,7 +71,7 @@ impl Kept {
             (Trajectory::create(&path, RunStart::of(&meta)).map_err(fault)?, 1, false)
         };
         let (house, caller, session, agent) = (Arc::clone(house), Arc::clone(caller), session.to_owned(), agent.to_owned());
-        Ok(Self { folder, house, caller, session, trajectory, agent, made, market, manifest, meta, next, ended, whole: false })
+        Ok(Self { folder, house, caller, session, trajectory, agent, made, market, manifest, meta, next, ended })
     }
 
     /// Writes what the session did since the last time, and makes the folder whole when it has ended.
@@ -90,16 +88,15 @@ impl Kept {
                 break;
             }
         }
-        if self.ended && !self.whole && !self.folder.cassette().exists() {
+        if self.ended && !self.folder.cassette().exists() {
             self.finish()?;
         }
-        self.whole = self.ended;
         Ok(())
     }
 
-    /// Whether the session has ended and the folder holds all of it.
-    pub(crate) const fn is_whole(&self) -> bool {
-        self.whole
+    /// Whether the folder holds the end of the session. Once it has caught up it then holds all of it.
+    pub(crate) const fn has_end(&self) -> bool {
+        self.ended
     }
 
     /// Result and cassette of a session that ended. What it came to is what it gives when it is played again, so a folder that is whole
