@@ -16,6 +16,7 @@ mod tools;
 
 pub(crate) use house::House;
 
+pub(crate) use measure::resident_kib;
 use measure::{Outcome, Row, Target};
 use serde_json::{Value, json};
 use std::path::Path;

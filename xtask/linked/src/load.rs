@@ -4,9 +4,10 @@
 //! A request has a time at which it is due; its latency counts from there. A server that stalls is therefore seen by every request that
 //! should have been sent meanwhile, and not by one alone.
 //!
-//! Memory is looked at ten times in the run at least. What it grows by per request is told of the second half: until then threads, caches
-//! and the allocator come to what they keep.
+//! Memory is looked at ten times in the run, or every so many requests. What it grows by per request is told of the second half: until
+//! then threads, caches and the allocator come to what they keep.
 
+use crate::bench::resident_kib;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -160,7 +161,7 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
     drop(store);
     let server = Server::start(command, &data, &folder.path().join("keep"), &day.to_string())?;
     let sessions: Vec<Client> = (0..plan.sessions).map(|n| Client::open(&server, n, plan, &codes)).collect::<Result<_, _>>()?;
-    let open = server.resident()?;
+    let open = server.resident();
     let total = plan.requests.unwrap_or_else(|| plan.rate.max(1) * plan.seconds);
     let begun = Instant::now() + Duration::from_millis(50);
     let every = plan.every.unwrap_or(total / 10).max(1);
@@ -184,7 +185,7 @@ pub(crate) fn measure(command: &Path, plan: &Plan) -> anyhow::Result<Figures> {
                         done.push((status, due.elapsed().as_secs_f64() * 1e3));
                         let answered = answered.fetch_add(1, Ordering::Relaxed) + 1;
                         if answered % every == 0 {
-                            let seen = (answered, server.resident().unwrap_or(0));
+                            let seen = (answered, server.resident());
                             looked.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
                         }
                     }
@@ -235,10 +236,8 @@ impl Server {
     }
 
     /// Resident KiB; 0 where the system does not say.
-    fn resident(&self) -> anyhow::Result<u64> {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())) else { return Ok(0) };
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    fn resident(&self) -> u64 {
+        resident_kib(self.child.id()).unwrap_or(0)
     }
 }
 

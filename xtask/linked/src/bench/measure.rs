@@ -100,9 +100,14 @@ pub(crate) fn micros<T>(mut work: impl FnMut(usize) -> anyhow::Result<T>) -> any
 
 /// Resident memory of this process in MiB; nothing where the system does not tell.
 pub(crate) fn resident_mib() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    resident_kib(std::process::id()).map(|kib| kib as f64 / 1024.0)
+}
+
+/// Resident memory of a process in KiB; nothing where the system does not tell.
+pub(crate) fn resident_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    kib.trim().trim_end_matches("kB").trim().parse::<f64>().ok().map(|kib| kib / 1024.0)
+    kib.trim().trim_end_matches(" kB").parse().ok()
 }
 
 #[cfg(test)]
