@@ -84,6 +84,40 @@ fn mcp(served: &Served, method: &str, headers: &[(&str, &str)], message: Option<
     (connection, id)
 }
 
+/// What a request of a client without a handshake says of it.
+fn modern_meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+// The code would wait for ever.
+#[test]
+fn code_of_a_client_without_a_handshake_is_ended_when_it_leaves() {
+    let (house, gate, _files) = house(LONG);
+    let served = Served::with_mcp(house, Limits::default());
+    let session = served.session(DESK);
+    let params = json!({ "_meta": modern_meta(), "name": "execute_code", "arguments": { "code": "result = 12" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string();
+    let headers = [
+        ("Accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "execute_code"),
+        ("traderharness-session", &session),
+    ];
+    let mut gone = served.connect();
+    gone.send(request("POST", "/mcp", DESK, &headers, Some(&call)).as_bytes());
+    gate.started.recv_timeout(Duration::from_secs(15)).unwrap();
+    drop(gone);
+    let after = served.call(DESK, &session, "get_portfolio", json!({}));
+    assert_eq!(after.status, 200, "{}", after.text());
+    let records = served.get(DESK, &format!("/v1/sessions/{session}/records?limit=500"));
+    assert!(records.text().contains(r#""get_portfolio""#) && !records.text().contains("result = 12"), "{}", records.text());
+}
+
 #[test]
 fn a_door_that_closes_ends_idle_streams_at_once_and_leaves_calls_their_time() {
     let (house, gate, _files) = house(LONG);
@@ -95,12 +129,7 @@ fn a_door_that_closes_ends_idle_streams_at_once_and_leaves_calls_their_time() {
     let of_it = [("mcp-session-id", id.as_str()), ("mcp-protocol-version", "2025-11-25")];
     mcp(&served, "POST", &of_it, Some(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })));
     let (mut stream, _) = mcp(&served, "GET", &of_it, None);
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": client,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
+    let params = json!({ "_meta": modern_meta(), "notifications": { "toolsListChanged": true } });
     let listen = json!({ "jsonrpc": "2.0", "id": 2, "method": "subscriptions/listen", "params": params });
     let modern =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "subscriptions/listen"), ("traderharness-session", &session)];
